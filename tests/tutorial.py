@@ -16,6 +16,35 @@ FILE = re.compile(r"^`([\w/]+\.(?:py|html|ini))`\n\n```\w+\n(.*?)^```$", re.DOTA
 _EXPORTED = re.compile(r'export (\w+)="([^"]*)"; (.*)')
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
+#: What `django-admin startproject` writes, as far as the chapters need it.
+STARTED = """
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+SECRET_KEY = "only for development"
+DEBUG = True
+ROOT_URLCONF = "club.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+STATIC_URL = "static/"
+"""
+MANAGE = (ROOT / "examples" / "users" / "manage.py").read_text(encoding="utf-8")
+
 #: The title of the chapter of each example project.
 CHAPTERS = {
     "counters": "Counters",
@@ -25,15 +54,39 @@ CHAPTERS = {
     "users": "Users who sign up",
     "admin": "Members in the admin",
 }
+#: Those that continue the project of the chapter on unique attributes.
+CONTINUED = {"tasks"}
 
 
-def chapter(project: str) -> str:
-    return TEXT.split(f"\n## {CHAPTERS[project]}\n")[1].split("\n## ")[0]
+def chapter(title: str) -> str:
+    return TEXT.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def files(project: str) -> dict[str, str]:
-    """The text of each file of a chapter, by its path."""
-    return dict(FILE.findall(chapter(project)))
+    """The text of each file of a chapter's project, by its path, without its tests."""
+    common = chapter("Settings")
+    [console] = re.findall("^EMAIL_BACKEND = .+\n", common, re.MULTILINE)
+    before = files("members") if project in CONTINUED else dict(FILE.findall(common))
+    shown = dict(FILE.findall(chapter(CHAPTERS[project])))
+    settings = [before["club/settings.py"], shown.get("club/settings.py", "")]
+    if project not in CONTINUED:
+        settings = [STARTED.lstrip(), console, *settings]
+    return {
+        "manage.py": MANAGE,
+        "club/urls.py": "urlpatterns = []\n",
+        **before,
+        **shown,
+        "club/settings.py": "".join(settings),
+    }
+
+
+def tests_of(project: str) -> dict[str, str]:
+    """What the chapter adds from the example."""
+    example = ROOT / "examples" / project
+    return {
+        str(file.relative_to(example)): file.read_text(encoding="utf-8")
+        for file in example.glob("members/tests.py")
+    }
 
 
 def write_files(texts: dict[str, str], folder: Path) -> None:
@@ -53,8 +106,8 @@ def type_session(
 
     `programs` is the folder of the `python` to use; without it, forks of our `python` run commands.
     """
-    write_files(files(project), folder)
-    [session] = SESSION.findall(chapter(project))
+    write_files(files(project) | tests_of(project), folder)
+    [session] = SESSION.findall(chapter(CHAPTERS[project]))
     commands = re.findall(r"^\$ (.+)$", session, re.MULTILINE)
     shown = "".join(
         f"$ {command}\n{typed(command, folder, programs, **env)}" for command in commands

@@ -58,10 +58,11 @@ def manage(tmp_path: Path, environment: dict[str, str]) -> Iterator[Manage]:
 
 def write_project_of_the_tutorial(folder: Path) -> None:
     """A project that Django starts, with the settings and the URLs of the tutorial."""
-    call_command("startproject", "helpdesk", folder)
-    settings = tutorial.TEXT.split("\n### All settings\n")[1].split("\n## ")[0]
-    for name, text in tutorial.FILE.findall(settings):
-        (folder / name).write_text(text)
+    call_command("startproject", "club", folder)
+    [settings] = tutorial.FILE.findall(tutorial.chapter("Settings"))
+    with (folder / settings[0]).open("a") as file:
+        file.write(settings[1])
+    (folder / "club" / "urls.py").write_text(tutorial.files("counters")["club/urls.py"])
 
 
 @pytest.mark.parametrize(

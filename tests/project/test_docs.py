@@ -208,7 +208,7 @@ def test_the_page_of_stable_names_lists_every_exported_name() -> None:
     page = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
     for package in ("dynamo", "sequences", "locks", "outbox"):
         for module in {package, "dynamo.auth"}:
-            row = re.findall(rf"^\| `{module}` \| (.*) \|$", page, re.MULTILINE)[0]
+            row = re.findall(rf"^- `{module}`: (.*)$", page, re.MULTILINE)[0]
             assert re.findall(r"`(\w+)`", row) == import_module(module).__all__
 
 

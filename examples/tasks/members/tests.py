@@ -7,9 +7,9 @@ from outbox.test import run_tasks
 
 class Joining(TestCase):
     def test_a_member_gets_one_mail_after_the_commit(self) -> None:
-        call_command("join", "ann@example.org", "Ann")
+        call_command("join", "ann@example.org", "a-17", "Ann")
         with self.assertRaises(CommandError):
-            call_command("join", "ann@example.org", "Another")
+            call_command("join", "ann@example.org", "b-18", "Another")
         self.assertEqual(mail.outbox, [])
 
         run_tasks()

@@ -9,14 +9,14 @@ from members.tasks import send_welcome
 
 
 class Command(DynamoCommand):
-    help = "Let somebody join. A worker sends the welcome."
+    help = "Add a member. A worker sends the welcome."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("email")
-        parser.add_argument("name")
+        for name in ("email", "card", "name"):
+            parser.add_argument(name)
 
-    def handle(self, *args: Any, email: str, name: str, **options: Any) -> None:
+    def handle(self, email: str, card: str, name: str, **options: Any) -> None:
         with Transaction() as write:
-            member = Member.create(email=email, name=name, write=write)
+            member = Member.create(email=email, card=card, name=name, write=write)
             send_welcome.using(write=write).enqueue(member.pk)
         self.stdout.write(f"{member.name} is a member.")
