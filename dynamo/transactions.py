@@ -68,6 +68,12 @@ OnCommit = Callable[[Item | None], object]
 #: The transaction whose `with` block the caller is in.
 _innermost: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
 
+#: Why a call is refused in the block of a transaction.
+_ON_ITS_OWN = (
+    "This would be committed on its own, although it is inside of `with Transaction() as write`, "
+    "which may fail."
+)
+
 P = ParamSpec("P")
 _About = TypeVar("_About")
 
@@ -123,6 +129,7 @@ class Transaction(AltersData):
         "check",
         "commit",
         "delete",
+        "discard",
         "on_commit",
         "put",
         "tell_committed",
@@ -187,8 +194,7 @@ class Transaction(AltersData):
             ValueError: two of them write the same item of a model, and cannot become one write.
                 None of `writes` is added.
         """
-        if self._is_committed or self._may_be_committed:
-            raise TypeError("This transaction was sent already. Open another one.")
+        self.check_open()
         added = [*self._writes]
         places = {**self._places}
         for write in writes:
@@ -202,6 +208,11 @@ class Transaction(AltersData):
             added.append(write)
         self._writes, self._places = added, places
 
+    def check_open(self) -> None:
+        """Raise TypeError if it is or may be committed, or was discarded."""
+        if self._is_committed or self._may_be_committed:
+            raise TypeError("This transaction was sent already. Open another one.")
+
     def on_commit(self, about: object, call: OnCommit) -> None:
         """After the commit, call `call` with the item that the write of `about` left, if known.
 
@@ -209,13 +220,16 @@ class Transaction(AltersData):
         """
         self._on_commit.append((unwrapped(about), call))
 
+    def discard(self) -> None:
+        """Write nothing, now or later: what it collected was done before."""
+        self._is_committed = True
+
     def __enter__(self) -> Self:
         self._outer = _innermost.get()
         if self._outer is not None and not self._independent:
             raise TypeError(
-                "This would be committed on its own, although it is inside of `with Transaction() "
-                "as write`, which may fail. Pass write=write to each call. If it is wanted in any "
-                "case, open `with Transaction(independent=True) as own` and pass write=own."
+                f"{_ON_ITS_OWN} Pass write=write to each call. If it is wanted in any case, open "
+                "`with Transaction(independent=True) as own` and pass write=own."
             )
         _innermost.set(self)
         return self
@@ -344,6 +358,17 @@ def unwrapped(about: _About) -> _About:
     lazy: Any = about
     _ = lazy.__class__  # loads the object
     return lazy._wrapped
+
+
+def refuse_inside_of_others(write: object, way: str) -> None:
+    """Refuse what commits `write` itself inside of the block of another transaction.
+
+    Raises:
+        TypeError: with the right `way`.
+    """
+    innermost = _innermost.get()
+    if innermost is not None and innermost is not write:
+        raise TypeError(f"{_ON_ITS_OWN} {way}")
 
 
 def _check_size(writes: list[Write]) -> None:

@@ -4,6 +4,7 @@ counter   <table>#<series>          n → n+k                  if it is n
 item      <series>, n+1 … n+k       put                      if absent
 guard     requestId#<scope>#<id>    put, naming its item     if absent
           the writes of `also`                               under their own conditions
+          what the items refer to             nothing        if it exists
 """
 
 import math
@@ -57,7 +58,10 @@ class Unnumbered:
     guard_key: str
     digest: str
     size_bytes: int
-    also: Sequence[Write] = ()
+    #: The writes of `also`, and checks of references.
+    parts: Sequence[Write] = ()
+    #: Checks among `parts` which other callers' items may share: these refer to the same item.
+    shared: frozenset[Write] = frozenset()
     is_alone: bool = False
 
     @property
@@ -76,7 +80,7 @@ class Unnumbered:
         """
         if is_before(self.order, head.last):
             return True
-        for request in (write.request for write in self.also):
+        for request in (write.request for write in self.parts):
             if request["TableName"] == type(self.item).table():
                 key = request.get("Key") or request["Item"]
                 is_ours = key["series"] == {"S": self.item.series}
@@ -99,6 +103,7 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     chosen: list[ItemCaller] = []
     held_back: ItemCaller | None = None
     keys: set[object] = set()
+    shared_keys: set[object] = set()
     actions, size_bytes, units = 1, 0, 2
     for caller in sorted(callers, key=lambda caller: _rank(caller.ask.order)):
         ask = caller.ask
@@ -108,13 +113,14 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
             continue
         if held_back is not None and is_before(held_back.ask.order, ask.order):
             break
-        own_keys = [ask.guard_key, *(write.key for write in ask.also)]
-        if not keys.isdisjoint(own_keys):
+        own_keys = {ask.guard_key, *(write.key for write in ask.parts if write not in ask.shared)}
+        own_shared_keys = {write.key for write in ask.shared}
+        if own_keys & (keys | shared_keys) or own_shared_keys & keys:
             held_back = caller
             continue
         # An item that `also` updates may be larger. If so, DynamoDB rejects a group that is too
         # large, and its items are sent one by one.
-        sizes = [ask.size_bytes, GUARD_BYTES, *(write.sent_bytes for write in ask.also)]
+        sizes = [ask.size_bytes, GUARD_BYTES, *(write.sent_bytes for write in ask.parts)]
         actions += len(sizes)
         size_bytes += sum(sizes)
         units += sum(2 * math.ceil(size / 1024) for size in sizes)
@@ -122,7 +128,8 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
         if chosen and (too_much or ask.is_alone):
             break
         chosen.append(caller)
-        keys.update(own_keys)
+        keys |= own_keys
+        shared_keys |= own_shared_keys
         if ask.is_alone:
             break
     return chosen
@@ -174,7 +181,7 @@ class Group:
                 "digest": {"S": ask.digest},
             }
             self._write.add(self._put(item, caller, refused), self._put(guard, ask, refused))
-            self._write.add(*ask.also)
+            self._write.add(*ask.parts)
             issued.append(item)
         if self._write.try_commit():
             return False
@@ -213,7 +220,7 @@ class Group:
                     caller.decide(earlier)
                 continue
             for error in (
-                refusal.error for refusal in self._write.refusals if refusal.write in ask.also
+                refusal.error for refusal in self._write.refusals if refusal.write in ask.parts
             ):
                 caller.decide(error)
 

@@ -125,8 +125,8 @@ class NumberedModel(Model):
     @classmethod
     def _complete(cls) -> None:
         super()._complete()
-        if cls._unique_keys or cls.ttl_attribute or cls._references():
-            raise TypeError("numbered items cannot be unique, nor expire, nor have a Reference.")
+        if cls._unique_keys or cls.ttl_attribute:
+            raise TypeError("numbered items can neither be unique nor expire.")
         if getattr(cls.Meta, "guard_table", None):
             raise TypeError("its guard items are in its table. Leave Meta.guard_table out.")
         own = {

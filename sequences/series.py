@@ -36,7 +36,7 @@ from dynamo.runtime.deadline import operation_ends_at
 from dynamo.runtime.processes import on_new_process
 from dynamo.runtime.threads import asynchronous
 from dynamo.signals import tables_emptied
-from dynamo.transactions import Transaction, joined
+from dynamo.transactions import Transaction, joined, refuse_inside_of_others
 from dynamo.wire.updates import Update
 from dynamo.wire.values import ITEM_MAX_BYTES, fits_key, item_bytes, typed_number
 from sequences.combining import Combiner
@@ -116,14 +116,15 @@ def issue(
     call may differ, as that of a year does at its end, override `NumberedItem.request_scope`.
 
     `also` are further writes that are committed with the item or not at all: a `Transaction` that
-    collected them and that its caller does not commit, or a list of `dynamo.transactions.Write`. If
-    one of them is refused, only this item is refused, although it may share a transaction with
-    others. They may be for earlier items of the series, but not for `item` itself.
+    collected them, which this call commits, or a list of `dynamo.transactions.Write`. If the
+    request id issued an item before, they are not written, now or later. If one of them is refused,
+    only this item is refused, although it may share a transaction with others. They may be for
+    earlier items of the series, but not for `item` itself.
 
     Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
     series. The first call of a process on a series costs 1 read more, and so does a write of `also`
     for an item of the series that another process issued since; items that share a transaction cost
-    less. Each write of `also` adds 2 units per KB.
+    less. Each write of `also` adds 2 units per KB, and each item that `item` refers to 2 units.
 
     Raises:
         RequestIdReused: the request id issued an item with other contents.
@@ -131,11 +132,17 @@ def issue(
         ItemTooLarge: the item does not fit into DynamoDB.
         DamagedSeries: the counter and the items contradict each other; see `checkseries`.
         the `otherwise` of a refused write of `also`.
+        DoesNotExist: an item that `item` refers to does not exist.
         Unavailable: no answer in time. The item may be stored: call again with the same request id.
         Rejected, TableMissing: see `client.sending`.
         ValueError: `series` or `request_id` cannot be part of a key, an attribute is missing or not
             usable, or `also` is too large. Nothing was written.
+        TypeError: it is called in the block of a transaction without `also=write`, or `also` was
+            committed before.
     """
+    refuse_inside_of_others(also, "Pass also=write, which commits that transaction.")
+    if isinstance(also, Transaction):
+        also.check_open()
     request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
     guard_key = _checked_guard_key(type(item), series, request_id)
     if item.stored and item.request_id != request_id:
@@ -151,14 +158,19 @@ def issue(
         if item.ordered_by not in wire:
             raise ValueError(f"The item needs a value of {item.ordered_by}: it orders the series.")
         item.check_order(wire[item.ordered_by])
+    # Merged as in any transaction: `also` may write or require what the item refers to.
+    parts, references = Transaction(), item.reference_checks({}, wire)
+    parts.add(*also, *references)
     size_bytes = item_bytes(wire) + NUMBER_BYTES
     limit = ITEM_MAX_BYTES - item.reserved_bytes
     if size_bytes > limit:
         raise ItemTooLarge(size_bytes, limit)
-    ask = Unnumbered(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
+    ask = Unnumbered(
+        item, wire, guard_key, item.digest(), size_bytes, tuple(parts), frozenset(references)
+    )
     issued: Numbered = _combiner((type(item), series), ask)
-    if issued is item and isinstance(also, Transaction):
-        also.tell_committed()
+    if isinstance(also, Transaction):
+        (also.tell_committed if issued is item else also.discard)()
     return issued
 
 

@@ -263,13 +263,18 @@ class Creatable(Readable):
         Raises:
             ValueError: see `UniqueKey.key`.
         """
+        return [*self._guard_writes(before, after), *self.reference_checks(before, after)]
+
+    def reference_checks(self, before: Item, after: Item) -> list[Write]:
+        """Requires that what `after` refers to, other than `before`, exists.
+
+        Raises:
+            DoesNotExist: no item can have the key.
+        """
         return [
-            *self._guard_writes(before, after),
-            *(
-                attribute.check(name, text_of(after, stored_name), self)
-                for name, stored_name, attribute in self._references()
-                if stored_name in after and after[stored_name] != before.get(stored_name)
-            ),
+            attribute.check(name, text_of(after, stored_name), self)
+            for name, stored_name, attribute in self._references()
+            if stored_name in after and after[stored_name] != before.get(stored_name)
         ]
 
     @classmethod

@@ -22,7 +22,6 @@ from dynamo import (
 )
 from dynamo.forms import ModelForm, modelform_factory
 from dynamo.tables.checks import check_references
-from sequences import NumberedItem
 from tests.dynamo.test_habits import Basket
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
@@ -316,18 +315,6 @@ def test_a_label_that_no_model_has_is_found_by_check_and_refused_at_first_use(la
         (lambda: declared(Reference(Basket)), "Place: .*key of Basket is not a single text"),
         (lambda: declared(Reference(Branch)), "Place: Branch has no table"),
         (lambda: Appointment.create(patient=Appointment(pk="1")), "refers to Patient, not App"),
-        (
-            lambda: type(NumberedItem)(
-                "Thing",
-                (NumberedItem,),
-                {
-                    "Meta": type("Meta", (), {"table_name": "tests-references-things"}),
-                    "__module__": __name__,
-                    "patient": Reference(Patient),
-                },
-            ),
-            "numbered items cannot",
-        ),
     ],
 )
 def test_a_reference_that_cannot_be_right_is_refused(call: Callable[[], Any], said: str) -> None:

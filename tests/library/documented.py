@@ -159,7 +159,8 @@ def calls() -> int:
         break
     for report in check_series(Ticket):
         assert report.is_sound, (report.gaps, report.duplicates, report.beyond, report.guards)
-    ticket = issue(Ticket(subject="Broken door"), series=str(date.today().year), also=write)
+    with Transaction() as write:
+        ticket = issue(Ticket(subject="Broken door"), series=str(date.today().year), also=write)
     return ticket.number + next_value("orders") + lease.fence + len(ticket.subject)
 
 

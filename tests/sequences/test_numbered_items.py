@@ -112,7 +112,7 @@ def test_numbered_items_have_no_unique_values_and_never_expire(
 ) -> None:
     meta = type("Meta", (), {"table_name": "testBadges"})
 
-    with pytest.raises(TypeError, match="cannot be unique, nor expire"):
+    with pytest.raises(TypeError, match="can neither be unique nor expire"):
         type(NumberedItem)("Badge", bases, {**names, "Meta": meta, "__module__": __name__})
 
 
