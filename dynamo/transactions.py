@@ -103,7 +103,8 @@ class Transaction(AltersData):
     or 1 per KB if there is only one write. A refused transaction costs the same. The client request
     token of several writes is drawn when the request is complete and kept while it is repeated, so
     a commit whose reply was lost happens once. A single write that counts up (`ADD`) is not
-    repeated after a lost reply.
+    repeated after a lost reply. Another `commit` of what counts up sends nothing either: it is a
+    success if the first one was done, and Unavailable if that cannot be told.
 
     A refused transaction is a success if every put, update and deletion in it was refused because
     the stored item is what it was to store: the transaction was done before.
@@ -294,23 +295,32 @@ class Transaction(AltersData):
     def _send(self, writes: list[Write]) -> Item | None:
         """Send `writes`; the item that a single update leaves, if a callback needs it."""
         _check_size(writes)
+        counting = [write for write in writes if not write.is_repeatable]
+        if any(write.is_drawn and write.is_repeatable for write in writes):
+            # Once it is done, its condition is false.
+            counting = []
+        try:
+            if counting and self._may_be_committed:
+                raise Unavailable("commit", "an earlier one got no answer", maybe_written=True)
+            return self._sent(writes)
+        except Unavailable as error:
+            # What may not be repeated can still be recognized.
+            if not counting or not error.maybe_written:
+                raise
+            stored = None
+            with suppress(DynamoError):
+                stored = read_item(counting[0].address)
+            if not counting[0].is_proven(stored):
+                raise
+            return stored if len(writes) == 1 else None
+
+    def _sent(self, writes: list[Write]) -> Item | None:
         plain = writes[0].plain if len(writes) == 1 and self._repeat_conflicts else None
         if plain is not None:
             [write], (operation, request) = writes, plain
             if operation == "UpdateItem" and self._on_commit:
                 request = request | {"ReturnValues": "ALL_NEW"}
-            try:
-                answer = send(operation, request, repeatable=write.is_repeatable)
-            except Unavailable as error:
-                # What may not be repeated can still be recognized.
-                if write.is_repeatable or not error.maybe_written:
-                    raise
-                stored = None
-                with suppress(DynamoError):
-                    stored = read_item(write.address)
-                if not write.is_proven(stored):
-                    raise
-                return stored
+            answer = send(operation, request, repeatable=write.is_repeatable)
             return answer.get("Attributes")
         together = {
             "TransactItems": [{write.kind: write.request} for write in writes],

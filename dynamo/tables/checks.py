@@ -25,7 +25,7 @@ other commands leave them out, as they do Django's deployment checks. `check --d
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -102,114 +102,39 @@ _HINTS = {
 }
 
 
-def _finding(number: str, text: str) -> CheckMessage:
+#: The number of each finding, and its text.
+Findings = Iterator[tuple[str, str]]
+
+
+def _check(*tags: str, deploy: bool = False) -> Callable[[Callable[[], Findings]], Any]:
+    """Register a function as a check under `tags`. What it finds several times is shown once."""
+
+    def registered(find: Callable[[], Findings]) -> Any:
+        @register(*tags, deploy=deploy)
+        def check(*_args: object, **_options: object) -> list[CheckMessage]:
+            return [_message(*finding) for finding in dict.fromkeys(find())]
+
+        return check
+
+    return registered
+
+
+def _message(number: str, text: str) -> CheckMessage:
     kind = {"E": Error, "W": Warning, "I": Info}[number[0]]
     return kind(text, _HINTS.get(number), id=f"dynamo.{number}")
 
 
-@register(TAG, deploy=True)
-def check_dynamodb(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+@_check(TAG, deploy=True)
+def check_dynamodb() -> Findings:
     """Check the tables, some of their items, and the engine.
 
     Costs 4 requests and at most 128 read units for each table, and 3 requests for the engine.
     """
-    return [] if check_declarations(app_configs) else list(_findings())
-
-
-@register(Tags.models, TAG)
-def check_declarations(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that the models of each table agree. Costs no request."""
-    try:
-        all_tables()
-    except ImproperlyConfigured as error:
-        return [_finding("E007", str(error))]
-    return []
-
-
-@register(Tags.models, TAG)
-def check_references(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that each `Reference` names a model. Costs no request."""
-    found = dict[str, None]()
-    models: Iterator[Any] = all_models(Model)
-    for model in models:
-        for _name, _stored_name, reference in model._references():
-            try:
-                _ = reference.target
-            except TypeError as error:
-                found[f"{reference.model._meta.label}: {error}"] = None
-    return [_finding("E015", text) for text in found]
-
-
-@register(Tags.models, TAG)
-def check_overrides(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that no model overrides a method that others do not call, or has receivers of signals.
-
-    Costs no request.
-    """
-    found = dict[str, None]()
-    for model in all_models():
-        for method, others in _CALLERS.items():
-            home = next((base for base in model.__mro__ if method in vars(base)), PlainModel)
-            if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES):
-                found[f"{others} do not call {home.__module__}.{home.__name__}.{method}."] = None
-        for name in _SIGNALS:
-            if any(key[1] == id(model) for key, *_rest in getattr(signals, name).receivers):
-                found[f"{name} is not sent for {model.__module__}.{model.__name__}."] = None
-    return [_finding("W006", text) for text in found]
-
-
-@register(Tags.caches, TAG)
-def check_caches(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check the options of each cache, and that sessions are in a `DynamoCache`.
-
-    Sends no request.
-    """
-    found = [
-        _finding("E008", f"CACHES[{alias!r}]: {cache.problem}")
-        for alias in caches
-        if isinstance(cache := caches[alias], DynamoCache) and cache.problem
-    ]
-    if settings.SESSION_ENGINE == "dynamo.sessions":
-        try:
-            import_module(settings.SESSION_ENGINE).SessionStore()
-        except ImproperlyConfigured as error:
-            found.append(_finding("E008", str(error)))
-    return found
-
-
-@register(TAG)
-def check_packages(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that the installed apps of the library are its own, not a project's of that name."""
-    home = Path(apps.get_app_config("dynamo").path).parent
-    found = []
-    for name in _PACKAGES:
-        folder = Path(apps.get_app_config(name).path) if apps.is_installed(name) else home / name
-        if folder.parent != home and (home / name).is_dir():
-            found.append(_finding("W005", f"{folder} hides the library's package {name}."))
-    return found
-
-
-@register(TAG)
-def check_commands(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Check that the commands of `dynamo` replace those of other apps, not the reverse."""
-    dynamo = apps.get_app_config("dynamo")
-    found = get_commands()
-    ours = find_commands(str(Path(dynamo.path) / "management"))
-    return [
-        _finding(
-            "W003",
-            f"The app {found[name]} comes before dynamo in INSTALLED_APPS and replaces its "
-            f"command {name}.",
-        )
-        for name in sorted(ours)
-        if found[name] != dynamo.name
-    ]
-
-
-def _findings() -> Iterator[CheckMessage]:
+    if check_declarations():
+        return
     url = configured_endpoint("dynamodb")
     if url and not is_loopback(url) and not (urlsplit(url).hostname or "").endswith(_HOSTS_OF_AWS):
-        yield _finding(
+        yield (
             "I001",
             f"{url} is not AWS. Tables, transactions and request tokens are checked. It cannot be "
             "verified that simultaneous transactions are isolated, that a crash loses no write, "
@@ -218,31 +143,106 @@ def _findings() -> Iterator[CheckMessage]:
     try:
         yield from _check_tables()
     except DynamoError as error:
-        yield _finding("E005", " ".join(str(error).split()))
+        yield "E005", " ".join(str(error).split())
 
 
-def _check_tables() -> Iterator[CheckMessage]:
+@_check(Tags.models, TAG)
+def check_declarations() -> Findings:
+    """Check that the models of each table agree. Costs no request."""
+    try:
+        all_tables()
+    except ImproperlyConfigured as error:
+        yield "E007", str(error)
+
+
+@_check(Tags.models, TAG)
+def check_references() -> Findings:
+    """Check that each `Reference` names a model. Costs no request."""
+    models: Iterator[Any] = all_models(Model)
+    for model in models:
+        for _name, _stored_name, reference in model._references():
+            try:
+                _ = reference.target
+            except TypeError as error:
+                yield "E015", f"{reference.model._meta.label}: {error}"
+
+
+@_check(Tags.models, TAG)
+def check_overrides() -> Findings:
+    """Check that no model overrides a method that others do not call, or has receivers of signals.
+
+    Costs no request.
+    """
+    for model in all_models():
+        for method, others in _CALLERS.items():
+            home = next((base for base in model.__mro__ if method in vars(base)), PlainModel)
+            if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES):
+                yield "W006", f"{others} do not call {home.__module__}.{home.__name__}.{method}."
+        for name in _SIGNALS:
+            if any(key[1] == id(model) for key, *_rest in getattr(signals, name).receivers):
+                yield "W006", f"{name} is not sent for {model.__module__}.{model.__name__}."
+
+
+@_check(Tags.caches, TAG)
+def check_caches() -> Findings:
+    """Check the options of each cache, and that sessions are in a `DynamoCache`.
+
+    Sends no request.
+    """
+    for alias in caches:
+        if isinstance(cache := caches[alias], DynamoCache) and cache.problem:
+            yield "E008", f"CACHES[{alias!r}]: {cache.problem}"
+    if settings.SESSION_ENGINE == "dynamo.sessions":
+        try:
+            import_module(settings.SESSION_ENGINE).SessionStore()
+        except ImproperlyConfigured as error:
+            yield "E008", str(error)
+
+
+@_check(TAG)
+def check_packages() -> Findings:
+    """Check that the installed apps of the library are its own, not a project's of that name."""
+    home = Path(apps.get_app_config("dynamo").path).parent
+    for name in _PACKAGES:
+        folder = Path(apps.get_app_config(name).path) if apps.is_installed(name) else home / name
+        if folder.parent != home and (home / name).is_dir():
+            yield "W005", f"{folder} hides the library's package {name}."
+
+
+@_check(TAG)
+def check_commands() -> Findings:
+    """Check that the commands of `dynamo` replace those of other apps, not the reverse."""
+    dynamo = apps.get_app_config("dynamo")
+    found = get_commands()
+    for name in sorted(find_commands(str(Path(dynamo.path) / "management"))):
+        if found[name] != dynamo.name:
+            yield (
+                "W003",
+                f"The app {found[name]} comes before dynamo in INSTALLED_APPS and replaces its "
+                f"command {name}.",
+            )
+
+
+def _check_tables() -> Findings:
     correct = []
     for table in all_tables():
         try:
             unready = verify(table)
         except TableMissing:
-            yield _finding("E001", f"The table {table.name} is missing.")
+            yield "E001", f"The table {table.name} is missing."
         except TableMismatch as error:
-            yield _finding("E002", str(error))
+            yield "E002", str(error)
         else:
             correct.append(table.name)
             for index, state in unready.items():
-                yield _finding("E006", f"The index {index} of the table {table.name} is {state}.")
+                yield "E006", f"The index {index} of the table {table.name} is {state}."
             for feature in features_of(table.name, table.ttl_attribute):
                 if feature.name in _WARNINGS and feature.is_off():
-                    text = f"The table {table.name} has no {feature.name}."
-                    yield _finding(_WARNINGS[feature.name], text)
+                    yield _WARNINGS[feature.name], f"The table {table.name} has no {feature.name}."
             for declared in table.indexes:
                 if declared.name not in unready and not _is_queried(table, declared):
                     name = f"{declared.name} of {table.name}"
-                    text = f"The engine refuses queries of the index {name}."
-                    yield _finding("W007", text)
+                    yield "W007", f"The engine refuses queries of the index {name}."
             yield from _check_items(table.name)
     if CacheItem.table() in correct:
         yield from _check_transactions()
@@ -270,7 +270,7 @@ def _is_queried(table: Table, index: Index) -> bool:
     return True
 
 
-def _check_items(table: str) -> Iterator[CheckMessage]:
+def _check_items(table: str) -> Findings:
     """Read a page of the table as each of its models."""
     models = [model for model in dict.fromkeys(all_models()) if model.table() == table]
     if not models:
@@ -280,16 +280,16 @@ def _check_items(table: str) -> Iterator[CheckMessage]:
     try:
         items = send("Scan", request)["Items"]
     except Rejected as error:
-        yield _finding("W004", f"The items of the table {table} were not checked: {error}")
+        yield "W004", f"The items of the table {table} were not checked: {error}"
         return
     for model in models:
         errors = [error for _item, error in damage_in(model, items)]
         if errors:
             text = f"{len(errors)} of {len(items)} items cannot be read as {model._meta.label}"
-            yield _finding("W004", f"{text}, such as this: {errors[0]}")
+            yield "W004", f"{text}, such as this: {errors[0]}"
 
 
-def _check_transactions() -> Iterator[CheckMessage]:
+def _check_transactions() -> Findings:
     """Send one transaction twice, under one token: the second must be recognized as the first."""
     key = {"key": {"S": f"check#{uuid.uuid4()}"}}
     # TTL deletes the item if this process ends before it does.
@@ -305,7 +305,7 @@ def _check_transactions() -> Iterator[CheckMessage]:
         send("TransactWriteItems", request)
         send("TransactWriteItems", request)
     except TransactionCancelled:
-        yield _finding(
+        yield (
             "E004",
             "The engine ignores client request tokens: a transaction whose reply is lost would "
             "count as refused although it was carried out.",
@@ -313,7 +313,6 @@ def _check_transactions() -> Iterator[CheckMessage]:
     except Rejected as error:
         if error.code != UNKNOWN_OPERATION:
             raise
-        text = "The engine has no transactions; unique attributes and series need them."
-        yield _finding("E003", text)
+        yield "E003", "The engine has no transactions; unique attributes and series need them."
     finally:
         send("DeleteItem", {"TableName": CacheItem.table(), "Key": key})

@@ -225,7 +225,7 @@ def signal(name: str) -> None:
 
     getattr(signals, name).connect(receiver, sender=Pet)
     try:
-        found = [item.msg + str(item.id) for item in check_overrides(None)]
+        found = [item.msg + str(item.id) for item in check_overrides()]
     finally:
         getattr(signals, name).disconnect(receiver, sender=Pet)
     if found:

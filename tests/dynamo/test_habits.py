@@ -741,7 +741,7 @@ def test_a_check_finds_a_method_that_others_do_not_call(
 ) -> None:
     monkeypatch.setattr(Animal, method, lambda _self, **_options: None)
 
-    found = [item for item in check_overrides(None) if "test_habits" in item.msg]
+    found = [item for item in check_overrides() if "test_habits" in item.msg]
 
     assert [(item.id, item.msg) for item in found] == [
         ("dynamo.W006", f"{others} do not call {__name__}.Animal.{method}.")

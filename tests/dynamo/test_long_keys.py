@@ -7,7 +7,7 @@ import pytest
 
 from dynamo import BadCursor, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
 from dynamo.admin.changelist import sources
-from dynamo.tables.checks import _check_tables
+from dynamo.tables.checks import check_dynamodb
 from dynamo.tables.definitions import create, tables_of, verify
 from tests import engines
 from tests.faults.proxy import through
@@ -152,7 +152,7 @@ def test_the_check_names_an_index_whose_queries_the_engine_refuses(
     for table in tables_of(Match):
         create(table)
 
-    found = [(item.id, item.msg) for item in _check_tables()]
+    found = [(item.id, item.msg) for item in check_dynamodb()]
 
     refuses = request.config.getoption("engine") == "dynoxide"
     warned = [

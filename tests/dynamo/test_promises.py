@@ -479,6 +479,46 @@ def test_a_transaction_that_may_be_done_takes_no_writes_but_can_be_sent_again(
     assert [item.name for item in Parcel.scan()] == ["once"]
 
 
+@pytest.mark.parametrize("more", ["nothing", "a count", "a check"])
+def test_a_transaction_that_counts_and_may_be_done_counts_once_when_it_is_sent_again(
+    more: str, proxy: FaultProxy, impatient: float
+) -> None:
+    member, other = ann(), bob()
+    write = Transaction()
+    if more == "a check":
+        other.require(write=write)
+    member.change(add={"visits": 1}, write=write)
+    if more == "a count":
+        other.change(add={"visits": 1}, write=write)
+    proxy.plan("*", DropReply(), times=100)
+    with pytest.raises(Unavailable):
+        write.commit()
+    proxy.forget()
+
+    write.commit()
+
+    assert Member.get(member.pk).visits == member.visits == 1
+
+
+def test_a_transaction_that_counts_is_not_sent_again_if_others_have_written_its_items(
+    proxy: FaultProxy, impatient: float
+) -> None:
+    member = ann()
+    write = Transaction()
+    member.change(add={"visits": 1}, write=write)
+    proxy.plan("*", DropReply(), times=100)
+    with pytest.raises(Unavailable):
+        write.commit()
+    proxy.forget()
+    Member.get(member.pk).change(card="A")
+
+    with pytest.raises(Unavailable) as caught:
+        write.commit()
+
+    assert caught.value.maybe_written
+    assert Member.get(member.pk).visits == 1
+
+
 def test_a_transaction_that_was_not_committed_can_be_sent_again() -> None:
     member = ann()
     refused = Transaction()

@@ -297,7 +297,7 @@ def test_a_label_that_no_model_has_is_found_by_check_and_refused_at_first_use(la
 
     try:
         said = rf"Reference place: no model has the label \S*{label}"
-        [found] = [item for item in check_references(None) if re.search(said, item.msg)]
+        [found] = [item for item in check_references() if re.search(said, item.msg)]
         assert found.id == "dynamo.E015"
         with pytest.raises(TypeError, match=said):
             model.create(place="1")
