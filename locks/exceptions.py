@@ -9,6 +9,7 @@ LockError           a `dynamo.DynamoError`
 """
 
 import math
+from argparse import ArgumentTypeError
 
 from dynamo.exceptions import DynamoError
 from dynamo.runtime.terminal import printable
@@ -18,7 +19,7 @@ class LockError(DynamoError):
     """Base of every error of locks."""
 
 
-class BadLockName(LockError):
+class BadLockName(LockError, ArgumentTypeError):  # argparse: wrong usage
     """A lock cannot have this name: it is not text, empty, or too long for a key."""
 
     name: object

@@ -38,6 +38,8 @@ RECORD = "record"
 FAILED = "failed"
 #: The prefix of the place of a task that waits until it is due.
 _DEFERRED = "d"
+#: The length of the time in a place: microseconds, in hexadecimal digits.
+_TIME_DIGITS = 15
 
 #: An id has at most 64 characters (Django), of which the place and the shard have 34.
 QUEUE_MAX_LENGTH = 30
@@ -80,6 +82,12 @@ class TaskItem(Model):
     #: The record of a task, as it was read together with the task. It is not stored here.
     record: "TaskItem | None" = None
 
+    @property
+    def due_seconds(self) -> float:
+        """How long it has been due, or has failed; below 0 if it is not due yet."""
+        digits = self.sort.removeprefix(rank_of(self.sort))[:_TIME_DIGITS]
+        return now().timestamp() - int(digits, 16) / 1_000_000
+
     def copied(self, **values: object) -> "TaskItem":
         """A new item with the values of this one and `values`, without the claim."""
         left_out = {"version", "lease", "fence"}
@@ -119,14 +127,8 @@ def id_of(partition: str, sort: str) -> str:
     return f"{sort}.{shard}.{queue}"
 
 
-def place_time(sort: str) -> datetime:
-    """When the task with this place was enqueued, is due, or has failed."""
-    digits = sort.removeprefix(rank_of(sort))[:15]
-    return datetime.fromtimestamp(int(digits, 16) / 1_000_000, UTC)
-
-
 def _time_text(at: datetime) -> str:
-    return f"{round(at.timestamp() * 1_000_000):015x}"
+    return f"{round(at.timestamp() * 1_000_000):0{_TIME_DIGITS}x}"
 
 
 def now() -> datetime:

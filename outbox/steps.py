@@ -427,7 +427,4 @@ def waited_seconds(partition: str) -> float:
     """
     between = TaskItem.sort.between(*bounds(now()))
     found = TaskItem.query(partition, between, page_size=10, consistent_read=False)
-    first = next((item for item in found if item.lease is None), None)
-    if first is None:
-        return 0
-    return (now() - (first.run_after or first.enqueued_at)).total_seconds()
+    return next((item.due_seconds for item in found if item.lease is None), 0)

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from django.utils.module_loading import import_string
 
@@ -191,42 +191,31 @@ class TaskContext(base.TaskContext):
         self.end(write, return_value)
 
 
+class Options(TypedDict, total=False):
+    """The options of `task`."""
+
+    priority: int
+    queue_name: str
+    backend: str
+    takes_context: bool
+    retry: Retry | None
+
+
 @overload
 def task(function: Callable[..., Any], /) -> Task: ...
 
 
 @overload
-def task(
-    *,
-    priority: int = 0,
-    queue_name: str = "default",
-    backend: str = "default",
-    takes_context: bool = False,
-    retry: Retry | None = None,
-) -> Callable[[Callable[..., Any]], Task]: ...
+def task(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Task]: ...
 
 
-def task(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    priority: int = 0,
-    queue_name: str = "default",
-    backend: str = "default",
-    takes_context: bool = False,
-    retry: Retry | None = None,
-) -> Any:
+def task(function: Callable[..., Any] | None = None, /, **options: Unpack[Options]) -> Any:
     """Django's decorator, with the option `retry`. The function can join transactions on any
     backend."""
+    if unknown := options.keys() - Options.__annotations__.keys():
+        raise TypeError(f"A function is not declared with {', '.join(unknown)}: see Task.using.")
 
     def decorated(function: Callable[..., Any]) -> Task:
-        return Task(
-            func=function,
-            priority=priority,
-            queue_name=queue_name,
-            backend=backend,
-            takes_context=takes_context,
-            retry=retry,
-        )
+        return Task(func=function, **options)
 
     return decorated if function is None else decorated(function)

@@ -34,7 +34,7 @@ from outbox import steps
 from outbox.backend import TaskBackend
 from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue, WorkerLost
 from outbox.framework import base, signals, task_backends
-from outbox.models import FAILED, TaskItem, bounds, now, partition_of, place_time, rank_of
+from outbox.models import FAILED, TaskItem, bounds, now, partition_of, rank_of
 from outbox.signals import task_ran, tasks_looked_for
 from outbox.steps import LOST, Attempt, backend_of
 from outbox.tasks import TaskContext
@@ -205,8 +205,8 @@ class Worker:
         }
         has_recovered = self._recover([item for item in found if item.lease], at_once=once)
         waiting = [item for item in found if not item.lease]
-        waits = ((now() - place_time(item.sort)).total_seconds() for item in waiting)
-        tasks_looked_for.send_robust(Worker, seconds=max(waits, default=0.0))
+        longest = max((item.due_seconds for item in waiting), default=0.0)
+        tasks_looked_for.send_robust(Worker, seconds=longest)
         waiting.sort(key=lambda item: (rank_of(item.sort), item.partition in busy))
         return self._hand_out(waiting, once) or has_recovered
 

@@ -13,10 +13,9 @@ from django.core.management import call_command
 from dynamo import Transaction
 from dynamo.client.sending import send
 from locks import Lock
-from outbox import steps
+from outbox import models, steps
 from outbox.exceptions import NotFailed
 from outbox.framework import task_backends
-from outbox.management import base
 from outbox.management.commands import checktasks
 from outbox.models import TaskItem, now
 from outbox.worker import Worker
@@ -149,7 +148,7 @@ def test_checktasks_names_what_has_waited_for_five_minutes_and_no_worker_runs(
     assert steps.claim(steps.find(note.enqueue(2).id), Lock("w").acquire())
     assert run("checktasks")[2] == 0
 
-    monkeypatch.setattr(base, "now", lambda: now() + timedelta(minutes=5, seconds=1))
+    monkeypatch.setattr(models, "now", lambda: now() + timedelta(minutes=5, seconds=1))
 
     [found] = printed("checktasks")
     assert {kind: ids for kind, ids in found.items() if ids} == {"waiting": [waiting.id]}

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from dynamo import Transaction
 from dynamo.signals import serving
 from locks import Lock
-from outbox import backend as backend_module, serverless, steps
+from outbox import backend as backend_module, models, serverless, steps
 from outbox.backend import TaskBackend
 from outbox.framework import base
 from outbox.models import now
@@ -90,20 +90,35 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Moves the clock of tasks ahead."""
 
     def move(seconds: float) -> None:
-        monkeypatch.setattr(steps, "now", lambda: now() + timedelta(seconds=seconds))
+        for module in (models, steps):
+            monkeypatch.setattr(module, "now", lambda: now() + timedelta(seconds=seconds))
         monkeypatch.setattr(TaskBackend, "_looks_at", 0.0)
 
     return move
 
 
+def warnings() -> list[str]:
+    return [str(item.id) for item in run_checks(tags=["dynamodb"], include_deployment_checks=True)]
+
+
+def test_a_task_that_is_due_again_has_not_waited_since_it_was_enqueued(
+    later: Callable[[float], None], backend: dict[str, Any]
+) -> None:
+    backend["SHARDS"] = 1
+    item = steps.find(note.enqueue().id)
+    assert steps.claim(item, Lock("w").acquire())
+    later(600)
+    steps.place_again(item, pause=1, error=ValueError())
+
+    later(602)
+    assert "outbox.W001" not in warnings()
+    later(1000)
+    assert "outbox.W001" in warnings()
+
+
 def test_check_and_a_log_line_say_that_tasks_wait_and_nothing_runs_them(
     later: Callable[[float], None], backend: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def warnings() -> list[str]:
-        return [
-            str(item.id) for item in run_checks(tags=["dynamodb"], include_deployment_checks=True)
-        ]
-
     backend["SHARDS"] = 1
     note.enqueue()
     assert "outbox.W001" not in warnings()

@@ -8,8 +8,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand, is_confirmed
 from dynamo.runtime.terminal import printable
-from locks.management.base import as_row, lock_name
+from locks.management.commands.listlocks import as_row
 from locks.registry import State, break_lock, look
+from locks.requests import checked_name
 
 #: The texts, by the state that the lock had.
 _SAID = {
@@ -27,7 +28,7 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the lock and `--no-input`."""
-        parser.add_argument("name", metavar="NAME", type=lock_name, help="the lock")
+        parser.add_argument("name", metavar="NAME", type=checked_name, help="the lock")
         parser.add_argument(
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )

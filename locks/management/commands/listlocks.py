@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import DynamoCommand
-from locks.management.base import as_row, rounded_age
+from dynamo.runtime.terminal import printable
 from locks.registry import LockView, all_locks
 
 
@@ -26,12 +26,27 @@ class Command(DynamoCommand):
             self.stdout.write(shape(lock, datetime.now(UTC)))
 
 
+def as_row(lock: LockView, at: datetime) -> str:
+    """One line: name, state, holder, age of the last renewal, lease, fencing token."""
+    age = _rounded_age(lock, at)
+    return "  ".join(
+        (
+            printable(lock.name),
+            lock.state.value,
+            f"by {printable(lock.owner) if lock.owner else '?'}",
+            f"renewed {'?' if age is None else f'{age:g} s'} ago",
+            "no lease" if lock.lease_seconds is None else f"lease {lock.lease_seconds:g} s",
+            f"fence {'?' if lock.fence is None else lock.fence}",
+        )
+    )
+
+
 def _as_json(lock: LockView, at: datetime) -> str:
     shown = {
         "key": lock.name,
         "ownerName": lock.owner,
         "state": lock.state.value,
-        "ageSeconds": rounded_age(lock, at),
+        "ageSeconds": _rounded_age(lock, at),
         "leaseSeconds": lock.lease_seconds,
         "fencingToken": lock.fence,
         "renewedAt": lock.renewed_at and lock.renewed_at.isoformat(timespec="milliseconds"),
@@ -39,3 +54,9 @@ def _as_json(lock: LockView, at: datetime) -> str:
     text = json.dumps(shown, ensure_ascii=False)
     # The line may be printed to a terminal, which control characters could change.
     return "".join(item if item.isprintable() else json.dumps(item)[1:-1] for item in text)
+
+
+def _rounded_age(lock: LockView, at: datetime) -> float | None:
+    """The age of the last renewal in seconds. Never negative, although two clocks may differ."""
+    age = lock.age_seconds(at)
+    return None if age is None else max(0.0, round(age, 1))

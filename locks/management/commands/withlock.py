@@ -20,7 +20,7 @@ from dynamo.management.base import DynamoCommand
 from locks.exceptions import LeaseLost, LockTaken
 from locks.leases import Lease
 from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
-from locks.management.base import lock_name
+from locks.requests import checked_name
 
 #: From sysexits.h: EX_TEMPFAIL (try again later) and EX_SOFTWARE.
 TAKEN, LOST = 75, 70
@@ -60,7 +60,7 @@ class Command(DynamoCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the lock and how to wait for it."""
         parser.usage = "%(prog)s [options] NAME -- COMMAND [ARGUMENT ...]"
-        parser.add_argument("name", metavar="NAME", type=lock_name, help="the lock")
+        parser.add_argument("name", metavar="NAME", type=checked_name, help="the lock")
         parser.add_argument(
             "--wait",
             metavar="S",

@@ -12,7 +12,6 @@ from locks.exceptions import UnknownLock
 from locks.registry import look
 from outbox.exceptions import UnknownTask
 from outbox.framework import InvalidTask, base
-from outbox.management.base import as_json
 from outbox.models import TaskItem, now
 from outbox.steps import LONG_SECONDS, task_of
 from outbox.worker import stored_tasks
@@ -49,7 +48,7 @@ def _faults(item: TaskItem) -> list[str]:
     faults = []
     if item.status == base.TaskResultStatus.FAILED:
         faults.append("failed")
-    elif item.lease is None and as_json(item)["seconds"] > LONG_SECONDS:
+    elif item.lease is None and item.due_seconds > LONG_SECONDS:
         faults.append("waiting")
     elif item.lease is not None:
         # Its worker is gone, and no other one has noticed it. Clocks may differ by minutes.

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import DynamoCommand, unreadable
-from outbox.management.base import as_json
+from outbox.models import TaskItem
 from outbox.worker import stored_tasks
 
 
@@ -33,8 +33,22 @@ class Command(DynamoCommand):
             options["queue"], damaged=lambda _stored, error: damaged.append(error.key)
         )
         for item in found:
-            task = as_json(item)
+            task = _as_json(item)
             text = "{status:8} {seconds:>12,.0f} s  {id}  {function}, {attempts} attempts"
             self.stdout.write(json.dumps(task) if options["json"] else text.format(**task))
         if damaged:
             raise unreadable("task", damaged)
+
+
+def _as_json(item: TaskItem) -> dict[str, Any]:
+    """A task for programs. `seconds`: how long it has been due, below 0 if it is not due yet."""
+    return {
+        "id": item.id,
+        "function": item.function,
+        "queue": item.queue,
+        "status": item.status,
+        "attempts": len(item.workers),
+        "failures": item.failures,
+        "seconds": round(item.due_seconds, 3),
+        "worker": item.lease,
+    }
