@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import TemplateView
 
-from accounts.limits.clients import counted_client
 from dynamo.forms import RequestIdForm
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
@@ -17,7 +16,6 @@ from invoices.models import CustomerItem
 from invoices.pages.base import OwnFormView, OwnInvoicesMixin, SellerMixin
 from invoices.pages.forms import search_field
 from invoices.pages.longpages import LongPageMixin
-from invoices.pages.new import previews
 from invoices.pages.views import figure
 from invoices.store import customers as book
 from invoices.store.lists import search_invoices
@@ -113,8 +111,6 @@ class CustomerNamesView(OwnInvoicesMixin, LongPageMixin, View):
     """The customers that match `?name=`, as JSON, for the form of an invoice: id by name."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        if not previews.take(counted_client(request)):
-            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
         name = request.GET.get("name", "")[:NAME_MAX_LENGTH]
         found = book.list_customers(self.account, name, limit=SUGGESTED) if name.strip() else None
         customers = found.customers if found else []

@@ -1,14 +1,13 @@
 """The form of a new invoice and its previews."""
 
 import uuid
-from contextlib import suppress
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.cache.backends.locmem import LocMemCache
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -29,7 +28,7 @@ from invoices.models import CustomerItem
 from invoices.output.pdf import pdf_of
 from invoices.pages import forms, lineforms
 from invoices.pages.base import OwnFormView, SellerMixin, shown_pdf
-from invoices.pages.longpages import LongPageMixin
+from invoices.pages.longpages import LongPageMixin, one_at_a_time
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
 from invoices.store.records import find_invoice
@@ -38,34 +37,6 @@ from invoices.store.records import find_invoice
 _FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer")
 #: Fields of a kept form that its preview does not send again.
 _NOT_TYPED = {keptforms.LEFT, "preview", "defaults"}
-
-
-#: Subjects that are counted; beyond them some are forgotten, so that the memory is bounded.
-MOST_SUBJECTS = 10_000
-
-
-class LocalLimit:
-    """At most `times` requests of each subject in a window of `seconds`, in each process.
-
-    The counts are kept in memory, for pages that must not send a request to DynamoDB.
-    """
-
-    def __init__(self, times: int, seconds: int) -> None:
-        self.times, self.seconds = times, seconds
-        options = {"timeout": seconds, "OPTIONS": {"MAX_ENTRIES": MOST_SUBJECTS}}
-        self._counts = LocMemCache(f"limit {id(self)}", options)
-
-    def take(self, subject: str) -> bool:
-        """Count a request of `subject`. False if the limit is exceeded."""
-        self._counts.add(subject, 0)
-        # The window may have ended in between.
-        with suppress(ValueError):
-            return self._counts.incr(subject) <= self.times
-        return True
-
-
-#: A person who types sends a few questions per second, and an office may share an address.
-previews = LocalLimit(times=300, seconds=10)
 
 
 class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
@@ -272,17 +243,18 @@ class InvoicePreviewPdfView(InvoiceNewPreviewView):
         return shown_pdf(pdf_of(invoice, keep=False), "draft")
 
 
-class PreviewView(View):
+class PreviewView(LongPageMixin, View):
     """The amounts of a form that is not sent yet, and what it lacks, as JSON:
     `{"lines": […], "totals": "<dl>…", "checks": "<div>…"}`.
 
     Every visitor may send the form, with the CSRF token of a page, because the answer depends only
-    on what is sent. It costs no request to DynamoDB.
+    on what is sent. It costs no request to DynamoDB. A client gets one answer at a time.
     """
 
+    def in_line(self, request: HttpRequest) -> AbstractContextManager[None]:
+        return one_at_a_time(counted_client(request))
+
     def post(self, request: HttpRequest) -> HttpResponse:
-        if not previews.take(counted_client(request)):
-            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
         amounts, sums = forms.preview(request.POST)
         currency = request.POST.get("currency", "")
         lines = ["" if amount is None else readable_amount(amount, currency) for amount in amounts]

@@ -16,13 +16,14 @@ from pypdf import PdfReader
 
 from accounts.models import User
 from accounts.pages import keptforms
+from dynamo.runtime.gates import Gate
+from dynamo.runtime.processes import PerProcess
 from invoices.document.amounts import LINE_FIELDS, Line
 from invoices.document.identifiers import EU
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.document.requirements import rates_of
-from invoices.pages import new
+from invoices.pages import longpages
 from invoices.pages.forms import preview
-from invoices.pages.new import LocalLimit
 from invoices.store.records import from_item, to_item
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
@@ -130,28 +131,18 @@ def test_an_empty_or_nonsensical_question_is_answered(client: Client, data: dict
     assert answer.json()["totals"] == "" or "€0.00" in answer.json()["totals"]
 
 
-def test_too_many_questions_of_one_client_are_rejected(
+def test_too_many_questions_of_one_client_at_once_are_rejected(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new, "previews", LocalLimit(times=3, seconds=60))
+    monkeypatch.setattr(longpages, "_gate", PerProcess(lambda: Gate("a page", 2, 0, per=0)))
 
-    answers = [client.post(PREVIEW, forms.typed()).status_code for _ in range(5)]
+    with longpages.one_at_a_time("127.0.0.1"):
+        refused = client.post(PREVIEW, forms.typed())
+        other = client.post(PREVIEW, forms.typed(), REMOTE_ADDR="192.0.2.7")
 
-    assert answers == [200, 200, 200, 429, 429]
-    assert client.post(PREVIEW, forms.typed(), REMOTE_ADDR="192.0.2.7").status_code == 200
-
-
-def test_a_limit_counts_again_after_its_window_and_its_memory_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(new, "MOST_SUBJECTS", 6)
-    limit = LocalLimit(times=1, seconds=60)
-    over_at_once = LocalLimit(times=1, seconds=0)
-
-    assert [limit.take(name) for name in "aabab"] == [True, False, True, False, False]
-    assert all(map(limit.take, "cdefghijkl"))
-    assert len(limit._counts._cache) <= 6
-    assert [over_at_once.take(name) for name in "aabc"] == [True] * 4
+    assert (refused.status_code, refused["Retry-After"]) == (429, "5")
+    assert other.status_code == 200
+    assert client.post(PREVIEW, forms.typed()).status_code == 200
 
 
 # Page and PDF -------------------------------------------------------------------------------------
