@@ -23,25 +23,20 @@ one customer. Its number comes from the counter `customers of <account pk>`: uni
 account, with gaps.
 """
 
-import re
 from datetime import date
 from typing import Any, Self
 
-from django import forms
-from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute
 
 from dynamo import DateAttribute, IntegerAttribute, Model, TextAttribute
 from dynamo.client.plain import PlainModel
-from dynamo.inputs import InputAttribute, MultiLine, SingleLine
+from dynamo.inputs import MultiLine, SingleLine
+from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.types import Item, Typed
 from invoices.document import identifiers
 from invoices.document.places import Country, Currency, currency_choices
 from sequences import NumberedItem
-
-MOST_PAYMENT_DAYS = 365
-_DAYS = re.compile(r"\d{1,3}", re.ASCII)
 
 
 class InvoiceItem(NumberedItem):
@@ -118,24 +113,6 @@ class CustomerItem(Model):
     language = TextAttribute(null=True)
 
 
-class PaymentDays(InputAttribute[int], IntegerAttribute):
-    """A number of days from 0 to 365."""
-
-    def parse(self, text: str) -> int:
-        digits = text.strip()
-        days = int(digits) if _DAYS.fullmatch(digits) else -1
-        if not 0 <= days <= MOST_PAYMENT_DAYS:
-            raise ValidationError(
-                _("Enter a number of days from 0 to %(limit)s."),
-                "payment_days",
-                {"limit": MOST_PAYMENT_DAYS},
-            )
-        return days
-
-    def widget(self) -> forms.Widget:
-        return forms.TextInput({"maxlength": 3, "inputmode": "numeric"})
-
-
 class SellerProfile(Model):
     """The details of an account as the seller of invoices, and the defaults of new invoices.
 
@@ -193,8 +170,13 @@ class SellerProfile(Model):
     account_kind = SingleLine(_("Kind of account"), max_length=20, null=True)
     account_number = SingleLine(_("Account number"), max_length=34, null=True)
     currency = Currency(_("Currency"), offered=lambda: (("", "–"), *currency_choices()), null=True)
-    payment_days = PaymentDays(
-        _("Days until payment"), null=True, help_text=_("From the date of the invoice.")
+    payment_days = IntegerAttribute(
+        _("Days until payment"),
+        attr_name="paymentDays",
+        null=True,
+        min_value=0,
+        max_value=365,
+        help_text=_("From the date of the invoice."),
     )
     payment_terms = MultiLine(
         _("Payment terms"),
@@ -215,8 +197,8 @@ class SellerProfile(Model):
 
 
 #: The attributes that people type, by name.
-SELLER_VALUES: dict[str, InputAttribute[Any]] = {
+SELLER_VALUES: dict[str, FormAttribute[Any]] = {
     name: value
     for name, value in vars(SellerProfile).items()
-    if isinstance(value, InputAttribute) and value.is_typed
+    if isinstance(value, FormAttribute) and value.label is not None
 }

@@ -121,17 +121,13 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     client = address(request)
     fields = {"method": method, "path": path, "url": url, "status": response.status_code}
     fields |= {"milliseconds": milliseconds, "account": account, "client": client or None}
-    args = (method, printable(path), response.status_code, milliseconds, tally)
-    # Without `log.log`, which looks for its caller: a fifth of the time of a line.
-    record = {
-        "name": log.name,
-        "levelno": level,
-        "levelname": logging.getLevelName(level),
-        "msg": "%s %s %d, %s ms, %s, %s from %s",
-        "args": (*args, account or "nobody", client or "nowhere"),
-        "fields": fields | tally.fields(),
-    }
-    log.handle(logging.makeLogRecord(record))
+    log.log(
+        level,
+        "%s %s %d, %s ms, %s, %s from %s",
+        *(method, printable(path), response.status_code, milliseconds, tally),
+        *(account or "nobody", client or "nowhere"),
+        extra={"fields": fields | tally.fields()},
+    )
 
 
 def _url_name(request: HttpRequest) -> str:

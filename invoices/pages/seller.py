@@ -2,21 +2,22 @@
 
 from typing import Any, ClassVar
 
-from django import forms
 from django.contrib.auth.views import RedirectURLMixin
 from django.http import HttpResponse
 from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.forms import PartialForm
 from accounts.pages.base import KeepFormMixin
+from dynamo.inputs import InputAttribute
 from invoices.document.identifiers import readable_iban
 from invoices.models import SELLER_VALUES, SellerProfile
 from invoices.pages.base import OwnFormView, SellerMixin
 from invoices.store.sellers import open_profile
 
 
-def _form_field(field: Any, **_options: object) -> forms.Field:
-    return SELLER_VALUES[field.name].form_field()
+def _form_field(field: Any, **_options: object) -> Any:
+    is_input = isinstance(field.attribute, InputAttribute)
+    return field.attribute.form_field() if is_input else field.formfield()
 
 
 class SellerForm(PartialForm[SellerProfile]):

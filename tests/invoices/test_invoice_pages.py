@@ -266,7 +266,7 @@ def test_issuing_again_fills_a_new_form_from_an_invoice_even_a_voided_one(
     dates = {"supplied_from": "2026-01-01", "supplied_to": "2026-01-31", "due_date": f"{TODAY}"}
     client.post(NEW, typed(*lines, currency="JPY", note="a note", **dates))
     client.post(f"{PAGE}void/", {"reason": "wrong"})
-    sell_as(ann, payment_days="7")
+    sell_as(ann, payment_days=7)
 
     shown = client.get(f"{NEW}?from={FIRST}").content.decode()
     assert re.search(r'<option value="JPY"\s+selected>', shown)
