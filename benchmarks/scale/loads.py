@@ -24,6 +24,7 @@ SIGN_UPS = Load(
     "1,000 sign-ups per second, all day",
     {
         "page: sign up, with limits": 1000 * DAY_SECONDS,
+        "worker: send a mail": 1000 * DAY_SECONDS,
         "page: confirm an email address": 1000 * DAY_SECONDS,
         "page: any, signed in, without its own data": 1000 * DAY_SECONDS,
     },

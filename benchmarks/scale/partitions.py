@@ -97,21 +97,12 @@ Use = tuple[Table, float, float]
 """A table, a key by its place in 0 … 1, and the units to take there."""
 
 
-@dataclass
-class Counts:
-    """How many attempts of a scenario were admitted and throttled."""
-
-    sent: int = 0
-    throttled: int = 0
-
-
 class Sender:
     """Sends requests with the pauses and the deadline of our client."""
 
     def __init__(self, clock: Clock, chance: random.Random) -> None:
         self.clock = clock
         self.chance = chance
-        self.counts = Counts()
 
     def latency(self, kind: str) -> float:
         """A random latency of a request of this kind."""
@@ -120,10 +111,8 @@ class Sender:
     def admitted(self, uses: Iterable[Use]) -> bool:
         """Take the units of one attempt, if the partitions have them. Returns whether they had."""
         uses = list(uses)
-        self.counts.sent += 1
         verdicts = [table.has(key, units) for table, key, units in uses]  # each notes its heat
         if not all(verdicts):
-            self.counts.throttled += 1
             return False
         for table, key, units in uses:
             table.take(key, units)
