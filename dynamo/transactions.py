@@ -147,6 +147,8 @@ class Transaction(AltersData):
         self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         self._is_committed = False
+        #: What it collected was done before, by another transaction.
+        self.is_discarded = False
         #: A commit got no answer. It can be repeated, with the same writes.
         self._may_be_committed = False
         #: Set by a refused commit, in the order of the writes.
@@ -223,7 +225,7 @@ class Transaction(AltersData):
 
     def discard(self) -> None:
         """Write nothing, now or later: what it collected was done before."""
-        self._is_committed = True
+        self._is_committed = self.is_discarded = True
 
     def __enter__(self) -> Self:
         self._outer = _innermost.get()

@@ -214,14 +214,14 @@ class Attempt:
     """A task that this worker has claimed."""
 
     item: TaskItem
-    #: The function has called `context.finish`.
-    ends_itself: bool = False
+    #: The transaction and the return value with which the function has called `context.finish`.
+    ending: tuple[Transaction, object] | None = None
     #: That transaction was committed.
     has_ended: bool = False
 
     def end(self, write: Transaction, value: object) -> None:
         """For `TaskContext.finish`."""
-        self.ends_itself = True
+        self.ending = write, value
         succeed(self.item, value, write=write)
         write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
 

@@ -430,8 +430,11 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
             context = TaskContext(task_result=result, is_last=is_last, end=attempt.end)
             arguments = [context, *arguments]
         value = task.call(*arguments, **result.kwargs)
-        if attempt.ends_itself and not attempt.has_ended:
-            raise NotFinished(item.function)
+        if attempt.ending and not attempt.has_ended:
+            write, value = attempt.ending
+            # If its effect had happened before, only the task is left to end.
+            if not write.is_discarded:
+                raise NotFinished(item.function)
         if not attempt.has_ended:
             steps.succeed(item, value)
     except BaseException as error:

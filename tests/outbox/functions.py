@@ -8,6 +8,7 @@ from dynamo import Model, TextAttribute, Transaction
 from locks import Lock
 from outbox import Retry, TaskContext, steps, task
 from outbox.models import RECORD, TaskItem
+from sequences import NumberedItem, issue
 from tests.waiting import wait_until
 
 CALLS: list[Any] = []
@@ -77,6 +78,21 @@ def bill(context: TaskContext, order: str) -> None:
     with Transaction() as write:
         Bill.create(order=order, write=write)
         context.finish(write=write, return_value=order)
+
+
+class Receipt(NumberedItem):
+    class Meta:
+        table_name = "tests-tasks-receipts"
+
+    order = TextAttribute()
+
+
+@task(takes_context=True)
+def receipt(context: TaskContext, order: str) -> None:
+    CALLS.append(order)
+    with Transaction() as write:
+        context.finish(write=write, return_value=order)
+        issue(Receipt(order=order), series="2026", request_id=order, also=write)
 
 
 @task(takes_context=True)

@@ -105,6 +105,19 @@ def test_a_task_whose_return_value_cannot_be_stored_runs_once_and_fails_for_good
     assert (CALLS, list(functions.Bill.scan())) == ([kind], [])
 
 
+def test_a_task_ends_with_the_receipt_that_it_issues_or_that_another_one_has_issued(
+    run_tasks: RunTasks,
+) -> None:
+    results = [functions.receipt.enqueue("7") for _ in range(2)]
+
+    assert [attempt.outcome for attempt in run_tasks()] == ["successful"] * 2
+
+    for result in results:
+        result.refresh()
+        assert (result.status, result.return_value) == ("SUCCESSFUL", "7")
+    assert [item.number for item in functions.Receipt.query("2026")] == [1]
+
+
 def test_times_of_repetitions_are_random_and_twice_as_long_each_time() -> None:
     retry = Retry(delay=10, longest=60, attempts=9)
     for failures, most in [(1, 10), (2, 20), (3, 40), (4, 60), (8, 60)]:
