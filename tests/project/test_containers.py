@@ -55,19 +55,19 @@ def test_the_commands_of_compose_exist() -> None:
     assert ours <= get_commands().keys()
 
 
-def test_the_dashboard_of_grafana_names_metrics_that_exist() -> None:
+def test_the_dashboard_and_the_alerts_name_metrics_that_exist() -> None:
     assert metrics.HTTP_REQUESTS
-    board = json.loads((ROOT / "deploy" / "dashboards" / "grafana.json").read_text("utf-8"))
-    shown = {
-        name
-        for panel in board["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"[a-z]+(?:_[a-z]+)+(?=[\[{])", target["expr"])
-    }
+    folder = ROOT / "deploy" / "dashboards"
+    board = json.loads((folder / "grafana.json").read_text("utf-8"))
+    alerts = yaml.safe_load((folder / "alerts.yaml").read_text("utf-8"))
+    shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    shown += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    # An alert may name a metric without labels.
+    named = {name for text in shown for name in re.findall(r"[a-z]+(?:_[a-z]+)+(?=[\[{)])", text)}
     ours = {name for name in REGISTRY._names_to_collectors if not name.startswith("python_")}
 
-    assert len(shown) > 10
-    assert shown <= ours
+    assert len(named) > 10
+    assert named <= ours
 
 
 @pytest.mark.slow
