@@ -48,10 +48,12 @@ def tables() -> dict[str, dict[str, tuple[str, str]]]:
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
         rows = found.setdefault(part.partition("\n")[0].replace("`", ""), {})
-        for names, here, how in re.findall(r"^\| (`.*?) \| ([a-z ]+) \|(.*)\|$", part, re.M):
-            for name in re.findall(r"`(\w+)`", names):
-                assert name not in rows, f"{name} is in two rows"
-                rows[name] = (here, how)
+        for here, listed in re.findall(r"^\*\*([A-Z][a-z ]+)\*\*\n\n((?:- .+\n)+)", part, re.M):
+            for line in listed.splitlines():
+                names, _, how = line.partition("`: ")
+                for name in re.findall(r"`(\w+)`", f"{names}`"):
+                    assert name not in rows, f"{name} is in two lines"
+                    rows[name] = (here.lower(), how)
     return found
 
 
@@ -144,12 +146,12 @@ def test_the_page_names_all_that_the_installed_django_has(heading: str) -> None:
     assert names - tables()[heading].keys() == set()
 
 
-def test_every_row_has_one_of_four_verdicts() -> None:
+def test_every_line_has_one_of_four_verdicts() -> None:
     verdicts = {here for rows in tables().values() for here, _how in rows.values()}
     assert verdicts == {"works", "other name", "refused", "absent"}
 
 
-# What the rows say --------------------------------------------------------------------------------
+# What the lines say -------------------------------------------------------------------------------
 
 
 def meta(option: str) -> None:

@@ -142,7 +142,6 @@ def commands_of(page: str) -> list[list[str]]:
     ("page", "needed"),
     [
         ("commands.md", {"createuser", "issueinvoice", "checkinvoices", "invoicepdf"}),
-        ("numbers.md", {"createuser", "issueinvoice", "checkinvoices", "invoicepdf"}),
         ("invoices.md", {"creditinvoice", "markpaid", "sendinvoice"}),
     ],
 )
