@@ -158,7 +158,7 @@ class AbstractUser(AbstractBaseUser):
     unique_username = Unique("username", normalize=comparable_username)
     unique_email = Unique("email", normalize=comparable_email)
 
-    _meta: ClassVar[Any] = classproperty(per_class(UserOptions))
+    _meta = classproperty(per_class(UserOptions))
     objects: ClassVar[UserManager] = UserManager()
 
     #: The model of the groups that `groups` names; None: users cannot be in groups.

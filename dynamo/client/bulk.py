@@ -10,14 +10,14 @@ import itertools
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any, Literal
+from typing import Literal
 
 from dynamo.client.retries import pause_seconds
 from dynamo.client.sending import send
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import operation_ends_at
-from dynamo.wire.types import Answer, Item
+from dynamo.wire.types import Answer, Item, Request
 
 #: How many segments of a table are read at the same time.
 SEGMENTS = 4
@@ -49,7 +49,7 @@ def pages(
     """
     if places is None:
         places = [{}] * SEGMENTS
-    request: dict[str, Any] = {"TableName": table, "TotalSegments": len(places)}
+    request: Request = {"TableName": table, "TotalSegments": len(places)}
     if attributes:
         names = {f"#{number}": name for number, name in enumerate(attributes)}
         request["ProjectionExpression"] = ", ".join(names)
@@ -57,15 +57,15 @@ def pages(
     if PAGE_LIMIT is not None:
         request["Limit"] = PAGE_LIMIT
     with CountingPool(len(places)) as pool:
-        under_way: dict[Future[Answer], dict[str, Any]] = {}
+        under_way: dict[Future[Answer], Request] = {}
 
-        def ask(page: dict[str, object]) -> None:
+        def ask(page: Request) -> None:
             under_way[pool.submit(send, "Scan", page)] = page
 
         for segment, place in enumerate(places):
             if place is not None:
-                start = {"ExclusiveStartKey": place} if place else {}
-                ask(request | {"Segment": segment} | start)
+                start: Request = {"ExclusiveStartKey": place} if place else {}
+                ask({**request, "Segment": segment, **start})
         while under_way:
             done, _others = wait(under_way, return_when=FIRST_COMPLETED)
             for future in done:
@@ -73,7 +73,7 @@ def pages(
                 answer = future.result()
                 last = answer.get("LastEvaluatedKey")
                 if last:
-                    ask(page | {"ExclusiveStartKey": last})
+                    ask({**page, "ExclusiveStartKey": last})
                 yield answer["Items"]
                 places[page["Segment"]] = last
 

@@ -10,6 +10,7 @@ the account, if its id is known. The region's endpoint serves every account as w
 """
 
 import os
+from collections.abc import Mapping
 from ipaddress import ip_address
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -51,7 +52,7 @@ def is_loopback(url: str | None) -> bool:
 class _LoaderWithoutRules(Loader):
     def load_service_model(
         self, service_name: str, type_name: str, api_version: str | None = None
-    ) -> Any:
+    ) -> Mapping[str, object]:
         if service_name == "dynamodb" and type_name == "endpoint-rule-set-1":
             raise UnknownServiceError(service_name=service_name, known_service_names="")
         return super().load_service_model(service_name, type_name, api_version)

@@ -34,7 +34,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 from botocore import exceptions as botocore_errors
@@ -47,7 +47,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from dynamo.client.private import Client
-from dynamo.wire.types import Answer
+from dynamo.wire.types import Answer, Reason
 from dynamo.wire.values import as_base64, with_bytes
 
 OPERATIONS = {
@@ -166,7 +166,7 @@ class LeanClient:
         raw = {"status_code": answer.status, "headers": answer.headers, "body": answer.data}
         model = self._client.meta.service_model
         parsed = self._parser.parse(raw, model.operation_model(operation).output_shape)
-        code = parsed.get("Error", {}).get("Code")
+        code = parsed.get("Error", {}).get("Code", "")
         shape = model.shape_for_error_code(code)
         if shape is not None:
             parsed.update(self._parser.parse(raw, shape))
@@ -378,7 +378,7 @@ class AnswerParser(JSONParser):
     #: A method of botocore that its stubs lack.
     _parse_shape: Callable[[object, object], object]
 
-    def parse(self, response: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    def parse(self, response: Mapping[str, object], shape: Shape) -> Answer:
         """As botocore's. Codes and messages of errors and reasons are strings."""
         try:
             parsed = super().parse(response, shape)
@@ -389,7 +389,7 @@ class AnswerParser(JSONParser):
                 _check_error(reason)
         except (*UNREADABLE, ResponseParserError) as error:
             raise botocore_errors.HTTPClientError(error=error) from error
-        return parsed
+        return cast(Answer, parsed)
 
     def _handle_json_body(self, raw_body: bytes, shape: object) -> object:
         # botocore's parser reads text that is not JSON as an object without these members.
@@ -403,7 +403,7 @@ class AnswerParserFactory(ResponseParserFactory):
         return AnswerParser() if protocol_name == "json" else super().create_parser(protocol_name)
 
 
-def _check_error(error: Any) -> None:
+def _check_error(error: Reason) -> None:
     # The message may be absent or null, the code never.
     message = error.get("Message")
     error["Message"] = "" if message is None else message

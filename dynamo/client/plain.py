@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from django.conf import settings
 from django.utils.functional import classproperty
-from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
+from pynamodb.attributes import Attribute, DiscriminatorAttribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
@@ -37,11 +37,12 @@ from dynamo.wire.values import (
 )
 
 #: The Python name, the stored name and the attribute.
-Named = tuple[str, str, Attribute[Any]]
+Named = tuple[str, str, Attribute]
 
 TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 
+_Class = TypeVar("_Class", bound=type)
 _Value = TypeVar("_Value")
 
 #: Gets a damaged item, as stored, and its error. Returns what a result has in its place; with None
@@ -92,7 +93,7 @@ def not_supported(advice: str) -> Any:
     return method
 
 
-def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
+def per_class(compute: Callable[[_Class], _Value]) -> Callable[[_Class], _Value]:
     """`compute`, called once for each class.
 
     The value is kept as long as its class. A cache of functools would keep the class, and so a
@@ -100,7 +101,7 @@ def per_class(compute: Callable[[Any], _Value]) -> Callable[[Any], _Value]:
     """
     name = f"{compute.__name__} of this class"
 
-    def of_class(cls: type) -> _Value:
+    def of_class(cls: _Class) -> _Value:
         if name not in cls.__dict__:
             setattr(cls, name, compute(cls))
         value: _Value = cls.__dict__[name]
@@ -116,7 +117,7 @@ class PlainModel(PynamoModel):
     """
 
     #: The attributes of a model that Django's forms, auth and admin read.
-    _meta: ClassVar[Any] = classproperty(per_class(Options))
+    _meta = classproperty(per_class(Options))
 
     #: The item as it was last read or written; what a change is compared with. Empty for an object
     #: that is not stored yet.
@@ -220,7 +221,7 @@ class PlainModel(PynamoModel):
         }
 
     @staticmethod
-    def key_of_text(attribute: Attribute[Any], text: str) -> Typed:
+    def key_of_text(attribute: Attribute, text: str) -> Typed:
         """The part of a key of which `key_texts` made `text`.
 
         Raises:
@@ -302,9 +303,9 @@ class PlainModel(PynamoModel):
         """The class of a stored item, this one or a subclass. Raises as `from_raw_data`."""
         if not cls._discriminator:
             return cls
-        attribute: Any = cls.get_attributes()[cls._discriminator]
+        attribute = cast(DiscriminatorAttribute, cls.get_attributes()[cls._discriminator])
         try:
-            kind: Any = cls._get_discriminator_class(cast(Any, item))
+            kind = cls._get_discriminator_class(cast(dict[str, dict[str, Any]], item))
         except UNUSABLE as error:
             raise cls._damaged(item, attribute.attr_name) from error
         if kind is None and attribute.get_discriminator(cls) is None:
@@ -383,7 +384,7 @@ class PlainModel(PynamoModel):
     # Dumps ----------------------------------------------------------------------------------------
 
     @classmethod
-    def dumped_first(cls) -> list[tuple[Any, Item]]:
+    def dumped_first(cls) -> list[tuple["type[PlainModel]", Item]]:
         """Items of other models that a dump must have before the items of this one."""
         return []
 

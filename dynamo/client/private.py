@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from botocore.signers import RequestSigner
     from urllib3 import HTTPConnectionPool, PoolManager
 
+    from dynamo.wire.types import Answer
+
 
 class HttpSession(Protocol):
     """The object that keeps the connections of a client."""
@@ -45,7 +47,7 @@ class _ServiceModel(Protocol):
 
 
 class _Exceptions(Protocol):
-    def from_code(self, code: str) -> Callable[[dict[str, object], str], ClientError]: ...
+    def from_code(self, code: str) -> Callable[[Answer, str], ClientError]: ...
 
 
 class _Config(Protocol):

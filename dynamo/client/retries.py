@@ -7,7 +7,7 @@ botocore retries by kind of error alone. Whether that is right depends on the re
 import random
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import cast
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -19,6 +19,8 @@ from botocore.exceptions import (
     MetadataRetrievalError,
     SSLError,
 )
+
+from dynamo.wire.types import Answer
 
 FIRST_PAUSE_SECONDS = 0.025
 LONGEST_PAUSE_SECONDS = 1.0
@@ -97,13 +99,18 @@ def is_stalled(error: BotoCoreError | ClientError) -> bool:
     return code_of(error) in _IN_PROGRESS
 
 
+def answer_of(error: ClientError) -> Answer:
+    """The answer, with the members that botocore's type lacks."""
+    return cast(Answer, error.response)
+
+
 def cancellation_codes(error: BaseException) -> list[str]:
     """Why a transaction was canceled: the code of each action that was a cause."""
     if not isinstance(error, ClientError):
         return []
-    # botocore's type lacks this member.
-    answer: dict[str, Any] = dict(error.response)
-    codes = [reason.get("Code", "None") for reason in answer.get("CancellationReasons", ())]
+    codes = [
+        reason.get("Code", "None") for reason in answer_of(error).get("CancellationReasons", ())
+    ]
     return [code for code in codes if code != "None"]
 
 

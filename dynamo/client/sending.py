@@ -9,9 +9,9 @@ import itertools
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import botocore
 from botocore import xform_name
@@ -34,6 +34,7 @@ from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
 from dynamo.client.private import Client
 from dynamo.client.retries import (
     Fault,
+    answer_of,
     cancellation_codes,
     code_of,
     fault_of,
@@ -156,7 +157,7 @@ _shared: PerProcess[_Shared] = PerProcess(_make_shared)
 )
 def send(
     operation: str,
-    request: Mapping[str, Any],
+    request: Mapping[str, object],
     *,
     repeatable: bool | None = None,
     repeat_conflicts: bool = True,
@@ -236,19 +237,19 @@ def _pause_until_recovery(began: float, last_began: float) -> float | None:
     return max(0.0, recovery - time.monotonic())
 
 
-def _completed(operation: str, request: Mapping[str, Any]) -> dict[str, object]:
+def _completed(operation: str, request: Mapping[str, object]) -> dict[str, object]:
     if operation not in OPERATIONS:
         return dict(request)
-    request = {"ReturnConsumedCapacity": "TOTAL", **request}
-    if operation in CONSISTENT and "ConsistentRead" not in request:
+    completed: dict[str, object] = {"ReturnConsumedCapacity": "TOTAL", **request}
+    if operation in CONSISTENT and "ConsistentRead" not in completed:
         # DynamoDB refuses consistent reads of a global secondary index.
-        request["ConsistentRead"] = "IndexName" not in request
+        completed["ConsistentRead"] = "IndexName" not in completed
     if operation == "BatchGetItem":
-        request["RequestItems"] = {
-            table: wanted | {"ConsistentRead": True}
-            for table, wanted in request["RequestItems"].items()
+        asked = cast(Mapping[str, dict[str, object]], request["RequestItems"])
+        completed["RequestItems"] = {
+            table: wanted | {"ConsistentRead": True} for table, wanted in asked.items()
         }
-    return request
+    return completed
 
 
 def _attempt(operation: str, request: dict[str, object], retries: int, ends_at: float) -> Answer:
@@ -282,7 +283,7 @@ def _attempt(operation: str, request: dict[str, object], retries: int, ends_at: 
     return response
 
 
-def _perform(shared: _Shared, operation: str, request: Mapping[str, Any]) -> Answer:
+def _perform(shared: _Shared, operation: str, request: Mapping[str, object]) -> Answer:
     """Send the request once; `dynamo.test` lets it fail."""
     if shared.lean is not None and operation in OPERATIONS:
         return shared.lean.send(operation, request)
@@ -291,28 +292,32 @@ def _perform(shared: _Shared, operation: str, request: Mapping[str, Any]) -> Ans
 
 
 def _final(
-    operation: str, request: dict[str, Any], error: BotoCoreError | ClientError, *, maybe_done: bool
+    operation: str,
+    request: dict[str, object],
+    error: BotoCoreError | ClientError,
+    *,
+    maybe_done: bool,
 ) -> exceptions.DynamoError:
     code = type(error).__name__
     message = str(error)
     if isinstance(error, ClientError):
         code = code_of(error) or "Unknown"
         message = error.response.get("Error", {}).get("Message", "")
-        # Members that botocore's type does not have.
-        answer: dict[str, Any] = dict(error.response)
+        answer = answer_of(error)
         if code == "ConditionalCheckFailedException":
             return exceptions.ConditionFailed(operation, maybe_done, answer.get("Item"))
         if code == "TransactionCanceledException":
             reasons = [
                 exceptions.CancellationReason(
                     cancellationreason.get("Code", "None"),
-                    cancellationreason.get("Message", ""),
+                    cancellationreason.get("Message") or "",
                     cancellationreason.get("Item"),
                 )
                 for cancellationreason in answer.get("CancellationReasons", [])
             ]
             # Without one reason per action the answer does not say which condition was false.
-            if cancellation_codes(error) and len(reasons) == len(request["TransactItems"]):
+            actions = cast(Sized, request["TransactItems"])
+            if cancellation_codes(error) and len(reasons) == len(actions):
                 return exceptions.TransactionCancelled(operation, reasons, maybe_done)
     if maybe_done and not is_read(operation):
         # This refuses the repetition, for example by expired credentials, not the first attempt.

@@ -134,7 +134,7 @@ class ModelMeta(MetaModel):
                 display = f"get_{attribute}_display"
                 if getattr(item, "choices", None) and not hasattr(cls, display):
                     setattr(cls, display, partialmethod(cls._display, name=attribute))
-            cls._unique_keys = list[Any]()
+            cls._unique_keys = list[UniqueKey]()
             # A base without a table may be incomplete: its subclasses are checked.
             if getattr(getattr(cls, "Meta", None), "table_name", None):
                 cls._complete()

@@ -38,7 +38,7 @@ class MarkedWrite(Write):
     """
 
     asked: object
-    mark: Any
+    mark: object
     proves: Callable[[Item], bool]
     can_repeat: bool = True
 
@@ -50,7 +50,7 @@ class MarkedWrite(Write):
         return stored is not None and self.proves(stored)
 
     def note_unanswered(self) -> None:
-        cast(Any, self.about)._unanswered = self.asked, self.mark
+        cast(Creatable, self.about)._unanswered = self.asked, self.mark
 
 
 def _lasting(item: Item) -> Item:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from django import forms
 from django.db import models
@@ -10,6 +9,7 @@ from django.db.models.constraints import BaseConstraint
 from django.db.models.manager import BaseManager
 from pynamodb.attributes import Attribute, MapAttribute
 from pynamodb.indexes import Index
+from pynamodb.models import Model as PynamoModel
 
 from dynamo.model.unique import Unique
 from dynamo.wire.attributes import nearest
@@ -126,7 +126,7 @@ def check_body(model: type) -> None:
         TypeError: an object of Django; a declaration that is not called, is in a list, or replaces
             something else; something else that replaces a declaration.
     """
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for base in model.__mro__:
         for name, value in vars(base).items():
             found.setdefault(name, []).append(value)
@@ -136,7 +136,7 @@ def check_body(model: type) -> None:
         _check_replacement(name, values)
 
 
-def check_indexes(model: Any) -> None:
+def check_indexes(model: type[PynamoModel]) -> None:
     """Check that each class of an index in the body of `model` is used.
 
     Raises:
@@ -149,14 +149,14 @@ def check_indexes(model: Any) -> None:
             raise TypeError(f"the index {name} is not used. Write by_… = {name}().")
 
 
-def _check_value(name: str, value: Any) -> None:
-    is_class = isinstance(value, type)
-    bases = value.__mro__ if is_class else type(value).__mro__
-    for base in bases:
+def _check_value(name: str, value: object) -> None:
+    kind = value if isinstance(value, type) else type(value)
+    for base in kind.__mro__:
         if base in _INSTEAD:
-            raise TypeError(f"{name} is Django's {bases[0].__name__}. Use {_INSTEAD[base]}.")
-    if is_class and issubclass(value, (Attribute, Unique)) and not issubclass(value, MapAttribute):
-        raise TypeError(f"{name} is a class. Write {name} = {value.__name__}(…).")
+            raise TypeError(f"{name} is Django's {kind.__name__}. Use {_INSTEAD[base]}.")
+    is_declaration = issubclass(kind, (Attribute, Unique)) and not issubclass(kind, MapAttribute)
+    if kind is value and is_declaration:
+        raise TypeError(f"{name} is a class. Write {name} = {kind.__name__}(…).")
     if isinstance(value, (tuple, list)) and any(isinstance(item, _DECLARATIONS) for item in value):
         raise TypeError(f"{name} is a {type(value).__name__}. Give each declaration its own name.")
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from operator import and_
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pynamodb.expressions.condition import Condition
 
@@ -57,7 +57,7 @@ class Keyed(PlainModel):
     ) -> tuple[object, Condition | None]:
         """The first part of a partition key, and the condition with its other parts."""
         index = cls._indexes.get(str(index_name))
-        attributes: Any = () if index is None else index.Meta.attributes.values()
+        attributes = () if index is None else index.Meta.attributes.values()
         first, *others = [item for item in attributes if item.is_hash_key] or [None]
         if not others:
             return hash_key, condition

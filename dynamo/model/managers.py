@@ -201,7 +201,7 @@ class Manager(AltersData, Items[M]):
 
     aget_or_create = asynchronous(get_or_create)
 
-    def update_or_create(self, *args: Any, **values: object) -> tuple[M, bool]:
+    def update_or_create(self, *args: object, **values: object) -> tuple[M, bool]:
         """As of the model."""
         return self.model.update_or_create(*args, **values)
 

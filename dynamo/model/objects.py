@@ -20,7 +20,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from dynamo import exceptions
-from dynamo.client.plain import per_class
+from dynamo.client.plain import Named, per_class
 from dynamo.model.keys import Keyed
 from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Item, Typed
@@ -64,7 +64,7 @@ def new_write_id() -> str:
     return secrets.token_urlsafe(8)
 
 
-def is_secret(name: str, attribute: Attribute[Any]) -> bool:
+def is_secret(name: str, attribute: Attribute) -> bool:
     """Whether an attribute of this name may hold a secret."""
     return bool(getattr(attribute, "sensitive", False) or SECRET.search(name.lower()))
 
@@ -100,7 +100,7 @@ class ItemObject(Keyed):
     #: The last call without an answer that may have written: what it asked for, and its mark.
     _unanswered: tuple[object, object] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # A copy must not share the dictionary of values with this object, or take a write of this
         # object for one of the copy.
         values = copy.deepcopy(self.attribute_values)
@@ -166,7 +166,7 @@ class ItemObject(Keyed):
         """What messages call an item: `Meta.verbose_name`, or the model's name."""
         return str(cls._meta.verbose_name)
 
-    def serializable_value(self, field_name: str) -> Any:
+    def serializable_value(self, field_name: str) -> object:
         """Django's models have it, and lists of contrib.admin use it."""
         return getattr(self, field_name, None)
 
@@ -228,14 +228,12 @@ class ItemObject(Keyed):
         attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
         return None if callable(attribute.default) else typed_value(attribute, attribute.default)
 
-    def _assigned(
-        self, before: Item, among: Iterable[tuple[str, str, Attribute[Any]]] | None = None
-    ) -> dict[str, Any]:
+    def _assigned(self, before: Item, among: Iterable[Named] | None = None) -> dict[str, Any]:
         """The values, by attribute name, that were set since this object was the item `before`.
 
         `among`: only those of these attributes (see `_named_attributes`).
         """
-        assigned: dict[str, Any] = {}
+        assigned: dict[str, object] = {}
         read = None
         for name, stored_name, attribute in self._named_attributes() if among is None else among:
             value = self.attribute_values.get(name)
@@ -355,7 +353,7 @@ class ItemObject(Keyed):
             return False
 
 
-def _is_stored_as(attribute: Attribute[Any], value: object, typed: Typed | None) -> bool:
+def _is_stored_as(attribute: Attribute, value: object, typed: Typed | None) -> bool:
     try:
         return is_same_value(typed_value(attribute, value), typed)
     except UNUSABLE:

@@ -183,7 +183,7 @@ class Habitual(Writable):
             # Refused inside of another one, which these would not join.
             pass
 
-        def refusal(item: Any) -> Exception | None:
+        def refusal(item: Self) -> Exception | None:
             if not isinstance(item, cls):
                 raise TypeError(f"create_many takes objects of {cls.__name__}, not {item!r}.")
             try:

@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, cast, overload
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex, Index
 from pynamodb.pagination import ResultIterator
 
 from dynamo.client import bulk
-from dynamo.client.plain import TABLE_NAME_PATTERN, Damaged
+from dynamo.client.plain import TABLE_NAME_PATTERN, Damaged, PlainModel
 from dynamo.client.sending import send
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.model.declarations import INDEX_OPTIONS, check_meta
@@ -100,7 +100,9 @@ class Results(ResultIterator[Value]):
     With `damaged`, also the values that it returns for damaged items.
     """
 
-    def __init__(self, model: type[Any], found: Any, damaged: Damaged | None) -> None:
+    def __init__(
+        self, model: type[PlainModel], found: ResultIterator[Value], damaged: Damaged | None
+    ) -> None:
         vars(self).update(vars(found))
         if damaged is not None:
             make = found._map_fn
@@ -173,14 +175,14 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         model: Any = self._model
         return cast(Results[M], model.query(hash_key, *args, **options))
 
-    def scan(self, *args: Any, **options: Any) -> Results[M]:
+    def scan(self, *args: object, **options: Any) -> Results[M]:
         """Like `Model.scan`, for the items of the index."""
         options["index_name"] = self.Meta.index_name
         model: Any = self._model
         return cast(Results[M], model.scan(*args, **options))
 
 
-def complete_index(model: type[Paged], index: Any) -> dict[str, int]:
+def complete_index(model: type[Paged], index: Index) -> dict[str, int]:
     """Check the index of a new model, and give PynamoDB's own class the methods of ours.
 
     Returns how many bytes each of its key attributes, by stored name, may have.

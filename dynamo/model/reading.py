@@ -18,7 +18,7 @@ from dynamo.wire.updates import with_defaults
 from dynamo.wire.values import text_of
 
 #: A sort key that is not given. One that is None finds nothing.
-LEFT_OUT: Any = object()
+LEFT_OUT = object()
 
 
 class Readable(Paged):
@@ -173,7 +173,7 @@ class Readable(Paged):
         names = ", ".join(name for name, *_rest in cls._key_attributes())
         if isinstance(items, (str, bytes)):
             raise TypeError(f"{cls.__name__}.batch_get takes a list of keys ({names}).")
-        keys: dict[Any, Item] = {}
+        keys: dict[tuple[object, ...], Item] = {}
         for item in items:
             if cls._range_keyname and not (isinstance(item, (list, tuple)) and len(item) == 2):
                 raise TypeError(f"{cls.__name__}.batch_get takes pairs ({names}), not {item!r}.")

@@ -32,7 +32,7 @@ class Reference(TextAttribute):
     #: The model whose attribute it is; None in a base without a table.
     model: Any = None
 
-    def __init__(self, to: type[Any] | str, label: object = None, **options: Any) -> None:
+    def __init__(self, to: type[PlainModel] | str, label: object = None, **options: Any) -> None:
         if not isinstance(to, str) and PlainModel not in getattr(to, "__mro__", ()):
             raise TypeError("Reference takes a model of the library, or its label: 'app.Model'.")
         if callable(label):
@@ -43,7 +43,7 @@ class Reference(TextAttribute):
         super().__init__(label, **options)
         self.to = to
 
-    def of(self, model: Any) -> Self:
+    def of(self, model: type[PlainModel]) -> Self:
         """A copy for `model`, to which its label is relative.
 
         Raises:
@@ -83,13 +83,13 @@ class Reference(TextAttribute):
             )
         return found[-1]
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         super().__set__(instance, self._key_of(value))
 
-    def serialize(self, value: Any) -> Any:
+    def serialize(self, value: object) -> str | None:
         return super().serialize(self._key_of(value))
 
-    def _key_of(self, value: Any) -> Any:
+    def _key_of(self, value: object) -> Any:
         """The key if `value` is an object of the model; else the value.
 
         Raises:

@@ -113,7 +113,7 @@ class UniqueKey:
 
     names: tuple[str, ...]
     normalize: Normalize | None
-    attributes: tuple[Attribute[Any], ...]
+    attributes: tuple[Attribute, ...]
     searchable: bool = False
 
     @cached_property
@@ -126,7 +126,7 @@ class UniqueKey:
         return ",".join(self.stored_names) + SEPARATOR
 
     @classmethod
-    def of(cls, unique: Unique, attributes: Mapping[str, Attribute[Any]]) -> UniqueKey:
+    def of(cls, unique: Unique, attributes: Mapping[str, Attribute]) -> UniqueKey:
         """The declaration `unique` of a model that has `attributes`.
 
         Raises:
@@ -160,7 +160,7 @@ class UniqueKey:
             if (typed := typed_value(attribute, values.get(name)))
         }
 
-    def values(self, item: Item) -> dict[str, Any]:
+    def values(self, item: Item) -> dict[str, object]:
         """The values, by attribute name, that `item` stores; it has all of them."""
         return {
             name: value_of(attribute, item[str(attribute.attr_name)])
@@ -238,7 +238,7 @@ class UniqueKey:
             return {DIGEST: item[REQUEST_DIGEST]}
         return self.search_attributes(key)
 
-    def _text(self, attribute: Attribute[Any], value: Any) -> str:
+    def _text(self, attribute: Attribute, value: Any) -> str:
         if attribute.attr_type == "N":
             return number_text(value)
         if attribute.attr_type == "B":

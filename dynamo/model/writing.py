@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Never, cast
+from typing import Never, cast
 
 from django.db import DEFAULT_DB_ALIAS
 from pynamodb.expressions.condition import Condition
@@ -34,7 +34,7 @@ class _Check(Write):
     def plain(self) -> tuple[str, Request] | None:
         if not self.is_idle:
             return None
-        item: Any = self.about
+        item = cast(Writable, self.about)
         same = Update({VERSION: item.stored.get(VERSION)})
         return "UpdateItem", same.request(item._address(), cast(Condition, self.condition))
 
@@ -213,13 +213,13 @@ class Writable(Creatable):
             write.add(check)
             write.on_commit(self, lambda stored: self._become(stored or before, before, {*names}))
 
-    def _implied(self, values: Mapping[str, object]) -> dict[str, Any]:
+    def _implied(self, values: Mapping[str, object]) -> dict[str, object]:
         """The attributes that a change to `values` also changes."""
         return {name: attribute.now() for name, attribute in self._times_of_writes()}
 
     @classmethod
     @per_class
-    def _times_of_writes(cls) -> list[tuple[str, FormAttribute[Any]]]:
+    def _times_of_writes(cls) -> list[tuple[str, FormAttribute]]:
         """The attributes with `auto_now`."""
         return [
             (name, attribute)

@@ -1,8 +1,9 @@
 """Methods that write, or that change their object: templates do not call them."""
 
 import inspect
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.models.utils import AltersData as DjangosAltersData
 
@@ -25,12 +26,14 @@ class AltersData(DjangosAltersData):
 
 
 def _mark(cls: type, name: str) -> None:
-    method: Any = inspect.getattr_static(cls, name)
+    method = inspect.getattr_static(cls, name)
     function = getattr(method, "__func__", method)
     if function.__module__.startswith("django."):
         # Django's function belongs to other classes as well.
         @wraps(function)
-        def function(*args: Any, _call: Any = function, **options: Any) -> Any:
+        def function(
+            *args: object, _call: Callable[..., object] = function, **options: object
+        ) -> object:
             return _call(*args, **options)
 
         setattr(cls, name, type(method)(function) if hasattr(method, "__func__") else function)

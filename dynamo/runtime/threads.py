@@ -74,5 +74,5 @@ def together(*calls: Callable[[], object]) -> list[Any]:
         wait([future for future in futures if not future.cancel()])
 
 
-def _made(future: Future[object], call: Callable[[], object]) -> Any:
+def _made(future: Future[T], call: Callable[[], T]) -> T:
     return call() if future.cancel() else future.result()

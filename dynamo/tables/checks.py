@@ -28,7 +28,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import cast
 from urllib.parse import urlsplit
 
 from django.apps import apps
@@ -104,12 +104,13 @@ _HINTS = {
 
 #: The number of each finding, and its text.
 Findings = Iterator[tuple[str, str]]
+_Check = Callable[..., list[CheckMessage]]
 
 
-def _check(*tags: str, deploy: bool = False) -> Callable[[Callable[[], Findings]], Any]:
+def _check(*tags: str, deploy: bool = False) -> Callable[[Callable[[], Findings]], _Check]:
     """Register a function as a check under `tags`. What it finds several times is shown once."""
 
-    def registered(find: Callable[[], Findings]) -> Any:
+    def registered(find: Callable[[], Findings]) -> _Check:
         @register(*tags, deploy=deploy)
         def check(*_args: object, **_options: object) -> list[CheckMessage]:
             return [_message(*finding) for finding in dict.fromkeys(find())]
@@ -158,7 +159,7 @@ def check_declarations() -> Findings:
 @_check(Tags.models, TAG)
 def check_references() -> Findings:
     """Check that each `Reference` names a model. Costs no request."""
-    models: Iterator[Any] = all_models(Model)
+    models = cast(Iterator[type[Model]], all_models(Model))
     for model in models:
         for _name, _stored_name, reference in model._references():
             try:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -26,7 +25,7 @@ from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.model.base import Model
 from dynamo.model.unique import OWNER, SEARCH_INDEX, SEARCH_PREFIX, SEARCH_VALUE
-from dynamo.wire.types import Answer
+from dynamo.wire.types import Answer, Description
 
 #: AWS creates a table within seconds.
 READY_SECONDS = 120.0
@@ -52,9 +51,6 @@ _PAUSE_SECONDS = 1.0
 
 #: The names and types of the partition key and of any sort key: `(("pk", "S"), ("n", "N"))`.
 Key = tuple[tuple[str, str], ...]
-
-#: The description of a table, or a part of it.
-Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -287,7 +283,7 @@ def _create(table: Table) -> bool:
     return True
 
 
-def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[str, object]:
+def _wait_until_active(table: Table, report: Callable[[str], object]) -> Description:
     began = time.monotonic()
     report_at = 0.0
     while True:

@@ -33,6 +33,18 @@ class Address(TypedDict):
     Key: Item
 
 
+class Reason(TypedDict, total=False):
+    """Why a request, or one action of a transaction, was refused."""
+
+    Code: str
+    Message: str | None
+    Item: "dict[str, Typed]"
+
+
+#: The description of a table, or a part of it.
+Description: TypeAlias = Mapping[str, Any]
+
+
 class Answer(TypedDict, total=False):
     """What DynamoDB answers, by operation and by what was asked for."""
 
@@ -46,9 +58,12 @@ class Answer(TypedDict, total=False):
     UnprocessedItems: Mapping[str, object]
     ConsumedCapacity: Any
     #: Of operations on tables.
-    Table: Any
-    TimeToLiveDescription: Any
-    ContinuousBackupsDescription: Any
+    Table: Description
+    TimeToLiveDescription: Description
+    ContinuousBackupsDescription: Description
+    #: Of a refusal.
+    Error: Reason
+    CancellationReasons: list[Reason]
 
 
 class Request(TypedDict, total=False):

@@ -18,7 +18,7 @@ from dynamo.wire.types import Item, Request, Typed
 from dynamo.wire.values import canonical, is_same_value, kind_and_value, typed_value
 
 #: Attributes with their Python and their stored names.
-Attributes = Sequence[tuple[str, str, Attribute[Any]]]
+Attributes = Sequence[tuple[str, str, Attribute]]
 
 #: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
 Name = Any  # Not a union: dictionaries with texts only would not fit.

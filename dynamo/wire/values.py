@@ -29,7 +29,7 @@ def text_of(item: Item | None, name: str) -> str:
     return str((item or {}).get(name, {}).get("S", ""))
 
 
-def as_written(attribute: Attribute[Any], typed: Typed) -> Typed:
+def as_written(attribute: Attribute, typed: Typed) -> Typed:
     """The stored value `typed` as `attribute` writes it: other programs may write another text.
 
     Raises:
@@ -49,7 +49,7 @@ def value_of(attribute: Attribute[T], typed: Typed) -> T:
     return attribute.deserialize(attribute.get_value(stored))
 
 
-def typed_value(attribute: Attribute[Any], value: object) -> Typed | None:
+def typed_value(attribute: Attribute, value: object) -> Typed | None:
     """The `value` of `attribute` in its one stored form; None if it is not stored.
 
     Raises:
@@ -144,7 +144,7 @@ def as_base64(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+def with_bytes(value: dict[str, object]) -> dict[str, object]:
     """For `json.loads`, as its `object_hook`: decodes what `as_base64` encoded."""
     # The value of an attribute that is called B is a dictionary, not a text.
     if isinstance(text := value.get("B"), str):
