@@ -36,37 +36,6 @@ _FOR_DEVELOPMENT = tuple(
     f"django.core.mail.backends.{name}." for name in ("console", "dummy", "filebased", "locmem")
 )
 
-#: By id: what is wrong, and the hint.
-_TEXTS = {
-    "E001": (
-        "No mail can be sent: the origin of mailed links is not configured.",
-        "Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com.",
-    ),
-    "W001": (
-        "The site is behind a proxy and ACCOUNTS_TRUSTED_HOPS is 0: all visitors have the "
-        "proxy's address, and share the limits of one client.",
-        "Set ACCOUNTS_TRUSTED_HOPS to the number of proxies that write X-Forwarded-For.",
-    ),
-    "W002": (
-        "Mail is not configured, so the links that confirm an email address, finish a "
-        "sign-up and reset a password do not arrive.",
-        "Set {missing}.",
-    ),
-    "W003": (
-        "The sign-up form reveals whether an email address has an account.",
-        "Set ACCOUNTS_PREVENT_ENUMERATION to True.",
-    ),
-    "W004": (
-        "A new email address takes effect before it is confirmed.",
-        'Set ACCOUNTS_EMAIL_CHANGE to "confirm".',
-    ),
-    "W005": (
-        "Limits of 0 times refuse every attempt: {limits}.",
-        "Give them a number of times in ACCOUNTS_LIMITS, or None for no limit.",
-    ),
-}
-
-
 #: The middlewares that pages need, in their order.
 _MIDDLEWARE = (
     "accounts.languages.LanguageMiddleware",
@@ -201,26 +170,43 @@ def _mail_backend() -> tuple[str, str]:
 
 @register(Tags.security, deploy=True)
 def check_settings(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    """Finds what is missing in production."""
+    return list(_missing_in_production())
+
+
+def _missing_in_production() -> Iterator[CheckMessage]:
+    if not settings.ACCOUNTS_SITE_ORIGIN:
+        text = "No mail can be sent: the origin of mailed links is not configured."
+        hint = "Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com."
+        yield Error(text, hint=hint, id="accounts.E001")
+    if bool(settings.SECURE_PROXY_SSL_HEADER) and not settings.ACCOUNTS_TRUSTED_HOPS:
+        text = (
+            "The site is behind a proxy and ACCOUNTS_TRUSTED_HOPS is 0: all visitors have the "
+            "proxy's address, and share the limits of one client."
+        )
+        hint = "Set ACCOUNTS_TRUSTED_HOPS to the number of proxies that write X-Forwarded-For."
+        yield Warning(text, hint=hint, id="accounts.W001")
     setting, backend = _mail_backend()
     unset = {
         setting: backend.startswith(_FOR_DEVELOPMENT) or not backend,
         "DEFAULT_FROM_EMAIL": settings.DEFAULT_FROM_EMAIL.endswith("@localhost"),
     }
-    missing = " and ".join(name for name, is_unset in unset.items() if is_unset)
-    allowed = {name: limit_of(name) for name in LIMITS}
-    limits = ", ".join(name for name, limit in allowed.items() if limit and not limit[0])
-    wrong = {
-        "E001": not settings.ACCOUNTS_SITE_ORIGIN,
-        "W001": bool(settings.SECURE_PROXY_SSL_HEADER) and not settings.ACCOUNTS_TRUSTED_HOPS,
-        "W002": missing,
-        "W003": not settings.ACCOUNTS_PREVENT_ENUMERATION,
-        "W004": settings.ACCOUNTS_EMAIL_CHANGE != "confirm",
-        "W005": limits,
-    }
-    return [
-        (Error if key.startswith("E") else Warning)(
-            text.format(limits=limits), hint=hint.format(missing=missing), id=f"accounts.{key}"
+    if missing := " and ".join(name for name, is_unset in unset.items() if is_unset):
+        text = (
+            "Mail is not configured, so the links that confirm an email address, finish a sign-up "
+            "and reset a password do not arrive."
         )
-        for key, (text, hint) in _TEXTS.items()
-        if wrong[key]
-    ]
+        yield Warning(text, hint=f"Set {missing}.", id="accounts.W002")
+    if not settings.ACCOUNTS_PREVENT_ENUMERATION:
+        text = "The sign-up form reveals whether an email address has an account."
+        hint = "Set ACCOUNTS_PREVENT_ENUMERATION to True."
+        yield Warning(text, hint=hint, id="accounts.W003")
+    if settings.ACCOUNTS_EMAIL_CHANGE != "confirm":
+        text = "A new email address takes effect before it is confirmed."
+        hint = 'Set ACCOUNTS_EMAIL_CHANGE to "confirm".'
+        yield Warning(text, hint=hint, id="accounts.W004")
+    allowed = {name: limit_of(name) for name in LIMITS}
+    if limits := ", ".join(name for name, limit in allowed.items() if limit and not limit[0]):
+        text = f"Limits of 0 times refuse every attempt: {limits}."
+        hint = "Give them a number of times in ACCOUNTS_LIMITS, or None for no limit."
+        yield Warning(text, hint=hint, id="accounts.W005")

@@ -16,9 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import lru_cache, partial
-from itertools import groupby
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -57,10 +55,6 @@ MOST_DAMAGED = 1_000
 
 #: After this time all shards are read again, because more urgent tasks may have come.
 LOOK_SECONDS = 1.0
-
-#: A shard that was read longer ago than this is read again before its tasks are claimed, because
-#: other workers may have run them.
-FRESH_SECONDS = 0.1
 
 #: How long a worker that is stopped waits for tasks that run, before it gives them back.
 GRACE_SECONDS = 25.0
@@ -128,8 +122,10 @@ class Worker:
         self._running: dict[str, Attempt | None] = {}
         #: The partitions in which another worker was faster since the last look.
         self._contended: set[str] = set()
-        #: Those whose last look found the most that it reads: their deferred tasks come next.
+        #: Those whose last look found the most that it reads, and those of them whose deferred
+        #: tasks come next.
         self._full: set[str] = set()
+        self._deferred: set[str] = set()
         self._watches: dict[Holder, HolderWatch] = {}
         self._log_once = lru_cache(MOST_DAMAGED)(log.error)
         self._wake = threading.Event()
@@ -193,22 +189,15 @@ class Worker:
         well.
         """
         self._contended.clear()
-        # Workers meet less often if the order is another one each time, and if the shards come last
-        # in which another worker has just claimed a task.
+        self._deferred = {name for name in self._full if random.random() < 0.25}  # noqa: S311 - no secret
+        # Workers meet less often if the order is another one each time.
         random.shuffle(self._partitions)
         found = self._find(self._partitions, once)
-        claimed_after = now() - timedelta(seconds=LOOK_SECONDS)
-        busy = {
-            item.partition
-            for item in found
-            if item.lease and item.last_attempted_at > claimed_after
-        }
         has_recovered = self._recover([item for item in found if item.lease], at_once=once)
         waiting = [item for item in found if not item.lease]
         longest = max((item.due_seconds for item in waiting), default=0.0)
         tasks_looked_for.send_robust(Worker, seconds=longest)
-        waiting.sort(key=lambda item: (rank_of(item.sort), item.partition in busy))
-        return self._hand_out(waiting, once) or has_recovered
+        return self._hand_out(self._waiting(waiting, once)) or has_recovered
 
     def _find(self, partitions: list[str], is_consistent: bool) -> list[TaskItem]:
         """The tasks of partitions that are due, without those that this worker runs."""
@@ -220,8 +209,7 @@ class Worker:
 
     def _read(self, partition: str, is_consistent: bool) -> list[TaskItem]:
         """The first tasks of a partition that are due: those that run, and some that wait."""
-        only_deferred = partition in self._full and random.random() < 0.25  # noqa: S311 - no secret
-        due = TaskItem.sort.between(*bounds(now(), only_deferred=only_deferred))
+        due = TaskItem.sort.between(*bounds(now(), only_deferred=partition in self._deferred))
         found: list[TaskItem] = []
         waiting = 0
         try:
@@ -246,31 +234,32 @@ class Worker:
     def _leave_out(self, _stored: Item, error: DamagedItem) -> None:
         self._log_once("A task is left out: %s", str(error))
 
-    def _fresh(self, found: list[TaskItem], is_consistent: bool) -> Iterator[TaskItem]:
-        """The tasks that were just found, those of each shard and priority as they are now."""
-        found_at = clock_now()
-        for (rank, partition), items in groupby(
-            found, lambda item: (rank_of(item.sort), item.partition)
-        ):
-            if clock_now() > found_at + FRESH_SECONDS:
-                items = iter(self._find([partition], is_consistent))
-            yield from (item for item in items if rank_of(item.sort) == rank and not item.lease)
+    def _waiting(self, found: list[TaskItem], is_consistent: bool) -> Iterator[TaskItem]:
+        """The tasks to claim: by priority, and shard after shard of those that a look found.
 
-    def _hand_out(self, found: list[TaskItem], is_consistent: bool) -> bool:
+        Each shard is read again before its tasks are claimed, because other workers may have run
+        them.
+        """
+        places = {(rank_of(item.sort), item.partition): None for item in found}
+        for rank, partition in sorted(places, key=lambda place: place[0]):
+            for item in self._find([partition], is_consistent):
+                is_next = rank_of(item.sort) == rank and not item.lease
+                if is_next and partition not in self._contended:
+                    yield item
+
+    def _hand_out(self, items: Iterator[TaskItem]) -> bool:
         """Give tasks to threads as these become free; whether there is more to do at once.
 
         If no thread becomes free, the next look comes first, for schedules and for the tasks of
         workers that are gone.
         """
         look_at = clock_now() + LOOK_SECONDS
-        items = self._fresh(found, is_consistent)
-        waiting = (item for item in items if item.partition not in self._contended)
         has_given = False
         while self._wait_for(self._free.acquire, LONGEST_PAUSE):
             # It stays free: no other thread of this worker takes one.
             self._free.release()
             is_over = self._stopping.is_set() or (has_given and clock_now() > look_at)
-            item = None if is_over else next(waiting, None)
+            item = None if is_over else next(items, None)
             if item is None:
                 return has_given
             self._free.acquire()

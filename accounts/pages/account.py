@@ -13,7 +13,6 @@ from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View, csrf
-from django.views.generic import FormView
 from django.views.i18n import set_language
 
 from accounts import services
@@ -33,6 +32,7 @@ from accounts.pages.base import (
     TOO_LONG_TO_KEEP,
     FormPageMixin,
     KeepFormMixin,
+    NextPageMixin,
     PasswordConfirmedView,
     SignedInFormMixin,
     change_and_mail,
@@ -47,17 +47,12 @@ from dynamo.middleware import unavailable
 from dynamo.wire.fields import ShownEncoder
 
 
-class ProfileView(
-    SignedInFormMixin, KeepFormMixin, FormPageMixin, auth_views.RedirectURLMixin, FormView
-):
+class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, NextPageMixin):
     """The profile. It leads back to the page in `next`."""
 
     template_name = "accounts/profile.html"
     form_class = ProfileForm
     next_page = "profile"
-
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
-        return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_form_kwargs(self) -> dict[str, object]:
         return super().get_form_kwargs() | {"instance": signed_in(self.request)}

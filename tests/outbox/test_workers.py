@@ -1,7 +1,6 @@
 """Attempts that fail, workers that are stopped, killed or slow, and tasks that cannot run."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -9,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -297,35 +295,9 @@ def test_many_tasks_are_run_once_by_several_workers(
     assert sorted(call[0] for call in CALLS) == list(range(60))
 
 
-def test_a_worker_begins_with_shards_in_which_no_other_one_works(
-    running: Callable[..., threading.Event],
-    backend: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # The claim of the other worker stays new, however slow this machine is.
-    monkeypatch.setattr(worker, "LOOK_SECONDS", 3600)
-    backend["SHARDS"] = 2
-    shards: dict[str, list[str]] = {"0#default": [], "1#default": []}
-    places = cycle([0, 1])
-    monkeypatch.setattr(random, "randrange", lambda _shards: next(places))
-    for _task in range(4):
-        item = steps.find(note.enqueue().id)
-        shards[item.partition].append(item.id)
-    lease = Lock("w").acquire()
-    assert steps.claim(steps.find(shards["0#default"].pop(0)), lease)
-    ran: list[Ran] = []
-
-    running(threads=1, on_ran=ran.append)
-
-    wait_until(lambda: len(ran) == sum(map(len, shards.values())))
-    assert [attempt.id for attempt in ran] == shards["1#default"] + shards["0#default"]
-    lease.release(remove=True)
-
-
 def test_a_worker_claims_no_tasks_that_others_ran_since_it_found_them(
-    run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+    run_tasks: RunTasks, requests_sent: Requests
 ) -> None:
-    monkeypatch.setattr(worker, "FRESH_SECONDS", 0)
     for number in range(20):
         note.enqueue(number)
     functions.run_others.using(priority=1).enqueue()
