@@ -97,7 +97,7 @@ def _composed(
 class Transaction(AltersData):
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
-    An exception in the block writes nothing. Once it is committed, it takes no writes.
+    An exception in the block writes nothing. Afterwards, as after a commit, it takes no writes.
 
     At most 100 writes of 4 MB, one per item. Costs 1 request and 2 write units per KB of each item,
     or 1 per KB if there is only one write. A refused transaction costs the same. The client request
@@ -149,6 +149,7 @@ class Transaction(AltersData):
         self._is_committed = False
         #: What it collected was done before, by another transaction.
         self.is_discarded = False
+        self._has_failed = False
         #: A commit got no answer. It can be repeated, with the same writes.
         self._may_be_committed = False
         #: Set by a refused commit, in the order of the writes.
@@ -212,9 +213,14 @@ class Transaction(AltersData):
         self._writes, self._places = added, places
 
     def check_open(self) -> None:
-        """Raise TypeError if it is or may be committed, or was discarded."""
+        """Raise TypeError if it is or may be committed, was discarded, or its block failed."""
         if self._is_committed or self._may_be_committed:
             raise TypeError("This transaction was sent already. Open another one.")
+        self._check_not_failed()
+
+    def _check_not_failed(self) -> None:
+        if self._has_failed:
+            raise TypeError("The block of this transaction failed. Open another one.")
 
     def on_commit(self, about: object, call: OnCommit) -> None:
         """After the commit, call `call` with the item that the write of `about` left, if known.
@@ -238,7 +244,7 @@ class Transaction(AltersData):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        _innermost.set(self._outer)
+        self._leave(kind)
         if kind is None:
             self.commit()
 
@@ -246,9 +252,13 @@ class Transaction(AltersData):
         return self.__enter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        _innermost.set(self._outer)
+        self._leave(kind)
         if kind is None:
             await in_thread(self.commit)
+
+    def _leave(self, kind: type[BaseException] | None) -> None:
+        _innermost.set(self._outer)
+        self._has_failed |= kind is not None
 
     def commit(self) -> None:
         """Send all collected writes; without any, or after a commit, do nothing."""
@@ -262,6 +272,7 @@ class Transaction(AltersData):
 
     def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:
         """Commit; the answer if it was refused, with `refusals` set."""
+        self._check_not_failed()
         if self._is_committed:
             return None
         writes, stored = self._writes, None

@@ -30,6 +30,7 @@ from dynamo.wire.values import (
     as_typed,
     as_written,
     canonical,
+    canonical_of,
     is_same_value,
     kind_and_value,
     typed_value,
@@ -373,7 +374,7 @@ class PlainModel(PynamoModel):
             if value is not None:  # most attributes of an account have no value
                 if isinstance(attribute, (ListAttribute, MapAttribute)):
                     whole = cast(Item, super().serialize(null_check))
-                    return {name: canonical(typed) for name, typed in whole.items()}
+                    return {name: canonical_of(name, typed) for name, typed in whole.items()}
                 typed = typed_value(attribute, value)
             if typed:
                 item[stored_name] = typed

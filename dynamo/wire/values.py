@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -53,16 +54,39 @@ def typed_value(attribute: Attribute, value: object) -> Typed | None:
     """The `value` of `attribute` in its one stored form; None if it is not stored.
 
     Raises:
-        ValueError, TypeError: it cannot be stored.
+        ValueError, TypeError: it cannot be stored. The message names the attribute.
     """
-    # An empty set is not stored either: its value is None.
-    stored = None if value is None else attribute.serialize(value)
-    if stored is None:
-        return None
-    if isinstance(attribute, JSONAttribute):
-        # PynamoDB's attribute writes NaN, which is not JSON.
-        json.loads(stored, parse_constant=number_text)
-    return canonical(as_typed(attribute.attr_type, stored))
+    try:
+        # An empty set is not stored either: its value is None.
+        stored = None if value is None else attribute.serialize(value)
+        if stored is None:
+            return None
+        if isinstance(attribute, JSONAttribute):
+            # PynamoDB's attribute writes NaN, which is not JSON.
+            json.loads(stored, parse_constant=number_text)
+        return canonical(as_typed(attribute.attr_type, stored))
+    except (TypeError, ValueError) as error:
+        _check_named(str(attribute.attr_name), error)
+        raise
+
+
+def canonical_of(stored_name: str, typed: Typed) -> Typed:
+    """The `canonical` value of an attribute. Raises ValueError, which names it."""
+    try:
+        return canonical(typed)
+    except (TypeError, ValueError) as error:
+        _check_named(stored_name, error)
+        raise
+
+
+def _check_named(stored_name: str, error: TypeError | ValueError) -> None:
+    """Raise an error like `error` that names the attribute, unless its message does."""
+    text = str(error)
+    if isinstance(error, UnicodeEncodeError):
+        text = f"This text has the lone surrogate {error.object[error.start]!a}."
+    if not re.search(rf"\b{re.escape(stored_name)}\b", text):
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{stored_name}: {text}") from error
 
 
 def as_typed(kind: str, value: object) -> Typed:
@@ -85,9 +109,10 @@ def canonical(typed: Typed) -> Typed:
     """The one form of a typed value: `{"N": "1"}` for `{"N": "1.0"}`; sets are sorted.
 
     Raises:
-        ValueError: DynamoDB cannot store a number in it.
+        ValueError: DynamoDB cannot store a number or a text in it.
     """
     if "S" in typed:  # most are texts
+        _encodable(typed["S"])
         return typed
     kind, value = kind_and_value(typed)
     match kind:
@@ -95,13 +120,24 @@ def canonical(typed: Typed) -> Typed:
             value = number_text(value)
         case "NS":
             value = sorted(map(number_text, value))
-        case "SS" | "BS":
+        case "SS":
+            value = sorted(map(_encodable, value))
+        case "BS":
             value = sorted(value)
         case "L":
             value = list(map(canonical, value))
         case "M":
             value = {name: canonical(item) for name, item in value.items()}
     return as_typed(kind, value)
+
+
+def _encodable(text: str) -> str:
+    """The `text`. Raises TypeError if it is not one, UnicodeEncodeError for a lone surrogate."""
+    if not isinstance(text, str):
+        raise TypeError(f"A text is str, not {type(text).__name__}.")
+    if not text.isascii():
+        text.encode()
+    return text
 
 
 def is_same_value(one: Typed | None, other: Typed | None) -> bool:

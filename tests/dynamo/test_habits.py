@@ -595,6 +595,9 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     assert (bool(Pet.objects.all()), bool(Pet.objects.none())) == (True, False)
     with pytest.raises(TypeError, match=r"page\(…\)"):
         Pet.objects.all()[:10]
+    assert Pet.objects.using("default").get(chip="A1") == tom
+    with pytest.raises(TypeError, match=r"Leave out using\('other'\)"):
+        Pet.objects.using("other")
     with pytest.raises(AttributeError, match=r"has no 'create_many'. Use Pet.create_many"):
         _ = Pet.objects.create_many
     with pytest.raises(TypeError, match=r"a list of names: \['name'\]"):

@@ -73,6 +73,29 @@ def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: An
     assert is_same_value({"M": item.serialize()}, {"M": item._container_serialize()})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("text", value) for value in ("\ud800", "a\udfff", 5)),
+        *(("names", value) for value in ({"a", "\ud800"}, {1})),
+        *(("document", value) for value in ({1}, float("nan"))),
+        *(("rows", value) for value in (["\ud800"], [{"x": "\ud800"}], [10**40 + 1])),
+        *(("sk", value) for value in ("1", float("inf"), 10**40 + 1)),
+    ],
+    ids=ascii,
+)
+def test_a_value_that_cannot_be_stored_is_refused_by_the_name_of_its_attribute(
+    name: str, value: object
+) -> None:
+    item = Kinds("key", 1.5, text="a")
+    setattr(item, name, value)
+
+    with pytest.raises(
+        (TypeError, ValueError), match=rf"\b{Kinds.get_attributes()[name].attr_name}\b"
+    ):
+        item.serialize()
+
+
 # Reads ----------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -146,6 +147,25 @@ def test_a_block_that_fails_or_writes_nothing_sends_nothing(
             raise ZeroDivisionError
 
     assert requests_sent.operations == []
+
+
+def test_a_block_that_failed_writes_nothing_later_either() -> None:
+    write = Transaction()
+
+    def fail() -> None:
+        with write:
+            WRITES["put"](write)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    for call in (write.commit, write.try_commit, partial(WRITES["delete"], write)):
+        with pytest.raises(TypeError, match=r"block of this transaction failed"):
+            call()
+    with pytest.raises(TypeError, match=r"failed"), write:
+        pass
+    assert texts() == {}
 
 
 #: Each adds a write of one item.
