@@ -59,7 +59,7 @@ def test_the_dashboard_and_the_alerts_name_metrics_that_exist() -> None:
     assert metrics.HTTP_REQUESTS
     folder = ROOT / "deploy" / "dashboards"
     board = json.loads((folder / "grafana.json").read_text("utf-8"))
-    alerts = yaml.safe_load((folder / "alerts.yaml").read_text("utf-8"))
+    alerts = yaml.safe_load((folder / "alerts.yml").read_text("utf-8"))
     shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     shown += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
     # An alert may name a metric without labels.
