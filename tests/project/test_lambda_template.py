@@ -145,7 +145,7 @@ def test_the_requests_of_all_commands_are_allowed(
 
 
 def test_the_sweep_runs_every_five_minutes(template: dict[str, Any]) -> None:
-    [sweep] = of_type(template, "AWS::Scheduler::Schedule").values()
+    sweep = template["Resources"]["Tasks"]["Properties"]["Events"]["Sweep"]["Properties"]
 
     assert sweep["ScheduleExpression"] == "rate(5 minutes)"
 
