@@ -42,13 +42,7 @@ from dynamo.inputs import MultiLine, SingleLine
 from dynamo.runtime.deadline import uncounted
 from dynamo.runtime.threads import together
 from invoices.document.invoice import Invoice
-from invoices.exceptions import (
-    AlreadyVoided,
-    InvoiceError,
-    SendingReused,
-    TooManySendings,
-    UnknownInvoice,
-)
+from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
@@ -267,10 +261,7 @@ def deliver_invoice(
     handed over, the entry becomes "unknown"; only one attempt can do that. The entry gets its
     outcome together with the end of the task.
     """
-    try:
-        record = find_record(account, label)
-    except UnknownInvoice:
-        return
+    record = find_record(account, label)
     waiting = {item.request_id: item for item in sendings_of(record.state)}.get(request_id)
     if waiting is None or waiting.outcome != "waiting":
         return

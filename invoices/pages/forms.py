@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from django import forms
@@ -15,17 +15,15 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import AbstractAccount
+from accounts.models import AbstractAccount, account_model
 from dynamo.forms import RequestIdForm
 from dynamo.inputs import LongSelect
 from invoices.document.amounts import LINE_FIELDS, MAX_LINES, Totals, check_totals, totals
-from invoices.document.fields import fields_of
 from invoices.document.identifiers import EU
 from invoices.document.invoice import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
     Draft,
-    Seller,
     check_customer,
     check_dates,
     draft_of,
@@ -43,7 +41,7 @@ from invoices.document.requirements import (
 )
 from invoices.models import SellerProfile
 from invoices.output import einvoices
-from invoices.pages.lineforms import PREFIX, InvoiceLines, lines_of
+from invoices.pages.lineforms import PREFIX, lines_of
 from invoices.store.issuing import check_may_issue, today
 from invoices.store.records import STANDINGS
 from invoices.store.sellers import check_seller, is_named, seller_of
@@ -55,79 +53,6 @@ LAST_NUMBER = 10**15
 
 #: The values of the profile that the law and the standard require.
 _SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
-
-
-def preview(data: Mapping[str, str]) -> tuple[list[int | None], Totals | None]:
-    """The amounts of an invoice form that is not sent yet: of each line, and their sums.
-
-    In minor units; None for what is not known. If a text is not a number, the sums are not known,
-    because it will count once it is corrected. Of a line without a rate, the VAT is left out.
-    """
-    currency = data.get("currency", "")
-    typed = lines_of(data, {"currency": currency}).forms
-    if not is_currency(currency):
-        return [None] * len(typed), None
-    is_wrong = any(
-        form.has_error(name) and not form.has_error(name, "required")
-        for form in typed
-        for name in ("quantity", "unit_price", "vat_rate")
-    )
-    lines = [form.known() for form in typed]
-    amounts = [line.amount(currency) if line else None for line in lines]
-    sums = totals(filter(None, lines), currency, bool(data.get("prices_include_tax")))
-    rates = {form.cleaned_data.get("vat_rate") for form in typed}
-    sums = Totals(sums.net, tuple(share for share in sums.shares if share.rate in rates))
-    with suppress(ValidationError):
-        check_totals(sums)
-        return amounts, None if is_wrong else sums
-    return amounts, None
-
-
-def checks_of(
-    seller: Seller, typed: Draft, lines: InvoiceLines, *, usual_terms: str, is_named: bool
-) -> dict[str, object]:
-    """What pages say about a draft, by its name in templates: what it lacks, what may be wrong."""
-    positions = [*lines.by_position()] if lines.is_bound else []
-    draft = without_foreign_terms(typed, seller, usual_terms)
-    asked = [*doubts(seller, draft), *([terms_left_out(typed)] if draft != typed else [])]
-    shown = draw_up(draft, "", seller, today(), "")
-    return {
-        "law_of": seller.country,
-        "required": list(missing(seller, draft, is_named=is_named)),
-        "doubts": [_doubt(*item, positions) for item in asked],
-        "einvoice_lacks": (list(einvoices.lacks(shown)) if seller.country in EU | {""} else []),
-    }
-
-
-def _doubt(text: object, name: str, line: int | None, positions: list[int]) -> dict[str, object]:
-    """A doubt as pages show it, with the field of the form to which it leads."""
-    if line is not None:
-        field = f"{PREFIX}-{positions[line]}-{name}"
-        return {"text": text, "field": field, "label": LINE_FIELDS[name].label}
-    return {"text": text, "field": name, "label": name and TYPED_FIELDS[name].label}
-
-
-class _TypedForm(forms.Form):
-    """The typed fields without the lines."""
-
-
-def checks(data: Mapping[str, str]) -> dict[str, object]:
-    """`checks_of` an invoice form that is not sent yet, as far as it is known.
-
-    The page sends the seller's values: see `InvoiceForm.about_seller`.
-    """
-    form = _TypedForm(data)
-    lines = lines_of(data, {"currency": data.get("currency", "")})
-    form.is_valid()
-    about = {item.name: data.get(f"seller_{item.name}", "") for item in fields_of(Seller)}
-    draft = draft_of(_UNKNOWN | form.cleaned_data, lines.lines())
-    return checks_of(
-        Seller(**about),
-        draft,
-        lines,
-        usual_terms=data.get("seller_payment_terms", ""),
-        is_named=bool(data.get("seller_is_named")),
-    )
 
 
 #: The fields of the form by the parts of the page. The fields of a part with a title are folded
@@ -204,8 +129,8 @@ class InvoiceForm(RequestIdForm):
         #: Small invoices can do without them, but the page does not call them optional.
         self.wanted_fields = {item.field for item in self.required_by_law}
         data = self.data if self.is_bound else None
-        currency = str(self["currency"].value() or "").strip().upper()
-        about = {"currency": currency, "country": self.seller.country}
+        self.currency = str(self["currency"].value() or "").strip().upper()
+        about = {"currency": self.currency, "country": self.seller.country}
         self.lines = lines_of(data, about, lines or [{}])
 
     @cached_property
@@ -223,11 +148,66 @@ class InvoiceForm(RequestIdForm):
 
     @property
     def about_seller(self) -> str:
-        """What `checks` needs, in the form of a query."""
+        """What `while_typing` needs of the profile, in the form of a query."""
         about = {item: getattr(self.seller, item) for item in _SELLER_NEEDED}
         about["payment_terms"] = self.usual_terms
-        about["is_named"] = "yes" if self.is_named else ""
+        about["name"] = self.is_named and self.seller.name
         return urlencode({f"seller_{name}": text for name, text in about.items() if text})
+
+    @classmethod
+    def while_typing(cls, data: Mapping[str, str]) -> Self:
+        """The form that is not sent yet, with the seller's values that the page knows."""
+        names = (*_SELLER_NEEDED, "payment_terms", "name")
+        known: dict[str, Any] = {name: data.get(f"seller_{name}") for name in names}
+        user = account_model()(username="-")
+        form = cls(data, user=user, profile=SellerProfile("", **known), is_preview=True)
+        form.is_valid()
+        return form
+
+    def amounts(self) -> tuple[list[int | None], Totals | None]:
+        """The amount of each line, and their sums, in minor units; None for what is not known.
+
+        If a text is not a number, the sums are not known, because it will count once it is
+        corrected. Of a line without a rate, the VAT is left out.
+        """
+        typed, currency = self.lines.forms, self.currency
+        if not is_currency(currency):
+            return [None] * len(typed), None
+        is_wrong = any(
+            form.has_error(name) and not form.has_error(name, "required")
+            for form in typed
+            for name in ("quantity", "unit_price", "vat_rate")
+        )
+        lines = [form.known() for form in typed]
+        amounts = [line.amount(currency) if line else None for line in lines]
+        includes_tax = bool(self.cleaned_data.get("prices_include_tax"))
+        sums = totals(filter(None, lines), currency, includes_tax)
+        rates = {form.cleaned_data.get("vat_rate") for form in typed}
+        sums = Totals(sums.net, tuple(share for share in sums.shares if share.rate in rates))
+        with suppress(ValidationError):
+            check_totals(sums)
+            return amounts, None if is_wrong else sums
+        return amounts, None
+
+    def checks(self) -> dict[str, object]:
+        """What pages say of the draft: what it lacks, and what may be wrong."""
+        typed, country = self.typed_draft(), self.seller.country
+        draft = without_foreign_terms(typed, self.seller, self.usual_terms)
+        asked = [*doubts(self.seller, draft), *([terms_left_out(typed)] if draft != typed else [])]
+        shown = draw_up(draft, "", self.seller, today(), "")
+        return {
+            "law_of": country,
+            "required": list(missing(self.seller, draft, is_named=self.is_named)),
+            "doubts": [self._doubt(*item) for item in asked],
+            "einvoice_lacks": list(einvoices.lacks(shown)) if country in EU | {""} else [],
+        }
+
+    def _doubt(self, text: object, name: str, line: int | None) -> dict[str, object]:
+        """A doubt as pages show it, with the field of the form to which it leads."""
+        if line is not None:
+            field = f"{PREFIX}-{[*self.lines.by_position()][line]}-{name}"
+            return {"text": text, "field": field, "label": LINE_FIELDS[name].label}
+        return {"text": text, "field": name, "label": name and TYPED_FIELDS[name].label}
 
     @property
     def vat_rates(self) -> list[str]:
@@ -289,8 +269,7 @@ class InvoiceForm(RequestIdForm):
         return len(self.lines.forms) >= MAX_LINES
 
 
-for form in (InvoiceForm, _TypedForm):
-    form.base_fields |= {name: field.form_field() for name, field in TYPED_FIELDS.items()}
+InvoiceForm.base_fields |= {name: field.form_field() for name, field in TYPED_FIELDS.items()}
 
 
 #: The states that the list can be limited to, each with the standings that it includes.

@@ -187,9 +187,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
         context = super().get_context_data(**kwargs)
         form = context["form"]
         context["page"] = self.page_of(form)
-        about = form.seller, form.typed_draft(), form.lines
-        known = {"usual_terms": form.usual_terms, "is_named": form.is_named}
-        return context | forms.checks_of(*about, **known)
+        return context | form.checks()
 
     def act(self, form: forms.InvoiceForm) -> HttpResponse:
         """Issue the invoice. The same form sent again leads to the same invoice."""
@@ -255,10 +253,10 @@ class PreviewView(LongPageMixin, View):
         return one_at_a_time(counted_client(request))
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        amounts, sums = forms.preview(request.POST)
-        currency = request.POST.get("currency", "")
-        lines = ["" if amount is None else readable_amount(amount, currency) for amount in amounts]
-        shown = {"invoice": {"totals": sums, "currency": currency}}
+        form = forms.InvoiceForm.while_typing(request.POST)
+        amounts, sums = form.amounts()
+        known = ["" if item is None else readable_amount(item, form.currency) for item in amounts]
+        shown = {"invoice": {"totals": sums, "currency": form.currency}}
         html = render_to_string("invoices/_totals.html", shown) if sums else ""
-        checks = render_to_string("invoices/_checks.html", forms.checks(request.POST))
-        return JsonResponse({"lines": lines, "totals": html, "checks": checks})
+        checks = render_to_string("invoices/_checks.html", form.checks())
+        return JsonResponse({"lines": known, "totals": html, "checks": checks})

@@ -23,7 +23,7 @@ from invoices.document.identifiers import EU
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.document.requirements import rates_of
 from invoices.pages import longpages
-from invoices.pages.forms import preview
+from invoices.pages.forms import InvoiceForm
 from invoices.store.records import from_item, to_item
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
@@ -53,7 +53,8 @@ def test_drafts_have_the_amounts_that_are_stored(
         for line in lines
     )
     gross = "on" if with_tax else ""
-    amounts, sums = preview(forms.typed(*rows, currency=currency, prices_include_tax=gross))
+    data = forms.typed(*rows, currency=currency, prices_include_tax=gross)
+    amounts, sums = InvoiceForm.while_typing(data).amounts()
 
     assert sums == stored.totals
     assert amounts == [line.amount(currency) for line in stored.lines]
@@ -69,7 +70,7 @@ def test_drafts_have_the_amounts_that_are_stored(
     ],
 )
 def test_totals_are_unknown_while_a_number_is_wrong(wrong: dict[str, str]) -> None:
-    amounts, sums = preview(forms.typed(LINE, LINE | wrong))
+    amounts, sums = InvoiceForm.while_typing(forms.typed(LINE, LINE | wrong)).amounts()
 
     assert (amounts[0], sums) == (10000, None)
 
