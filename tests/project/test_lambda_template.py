@@ -69,7 +69,13 @@ def test_cfn_lint_finds_nothing_in_any_template(tmp_path: Path) -> None:
         written.append(tmp_path / f"{command}.json")
         written[-1].write_text(document)
 
-    assert linted(*written, *(ROOT / "deploy").glob("*/*.yaml")) == (0, "", "")
+    templates = [
+        path
+        for path in (ROOT / "deploy").glob("*/*.yaml")
+        if "AWSTemplateFormatVersion" in path.read_text(encoding="utf-8")
+    ]
+    assert len(templates) == 2
+    assert linted(*written, *templates) == (0, "", "")
 
 
 def test_the_template_has_the_same_tables_as_that_of_cloudformation(
