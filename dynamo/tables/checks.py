@@ -1,8 +1,8 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007, E008, E015, W003, W005 and W006 need a connection, so a plain `check`, `runserver` and
-other commands leave them out, as they do Django's deployment checks. `check --deploy` and
-`check --tag dynamodb` run them.
+All but E007, E008, E015, E016, W003, W005 and W006 need a connection, so a plain `check`,
+`runserver` and other commands leave them out, as they do Django's deployment checks.
+`check --deploy` and `check --tag dynamodb` run them.
 
     dynamo.E001   a table is missing
     dynamo.E002   a table or an index has another key
@@ -13,6 +13,7 @@ other commands leave them out, as they do Django's deployment checks. `check --d
     dynamo.E007   two models of one table disagree
     dynamo.E008   a cache, or the cache of sessions, is wrongly configured
     dynamo.E015   a Reference names no model, or one whose key is not a single text
+    dynamo.E016   USE_TZ is off, and a model has times
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
     dynamo.W003   an app before `dynamo` replaces one of its commands
@@ -38,6 +39,7 @@ from django.core.checks import CheckMessage, Error, Info, Tags, Warning, registe
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
 from django.db.models import signals
+from pynamodb.attributes import UTCDateTimeAttribute
 
 from dynamo.cache import DynamoCache
 from dynamo.cache.items import CacheItem
@@ -63,6 +65,7 @@ from dynamo.tables.definitions import (
     features_of,
     verify,
 )
+from dynamo.wire.attributes import DateTimeAttribute
 
 TAG = "dynamodb"
 
@@ -90,6 +93,7 @@ _HINTS = {
     "E003": "ScyllaDB Alternator is such an engine; use AWS, dynoxide or DynamoDB Local.",
     "E004": "moto is such an engine; use AWS, dynoxide or DynamoDB Local.",
     "E006": "Run manage.py createtables: it creates indexes and waits for them.",
+    "E016": "Remove USE_TZ from the settings. In templates and forms, times are in TIME_ZONE.",
     "W001": "Run manage.py createtables, which also completes existing tables.",
     "W002": "Run manage.py createtables, which also completes existing tables.",
     "I001": "Run this library's tests on the engine: docs/deployment.md, Without AWS.",
@@ -166,6 +170,16 @@ def check_references() -> Findings:
                 _ = reference.target
             except TypeError as error:
                 yield "E015", f"{reference.model._meta.label}: {error}"
+
+
+@_check(Tags.models, TAG)
+def check_time_zones() -> Findings:
+    """Check that forms and templates know the time zones of stored times. Costs no request."""
+    times = (DateTimeAttribute, UTCDateTimeAttribute)
+    for model in () if settings.USE_TZ else all_models():
+        names = [name for name, _, kind in model._named_attributes() if isinstance(kind, times)]
+        if names:
+            yield "E016", f"USE_TZ is off, but {model._meta.label} has times: {', '.join(names)}."
 
 
 @_check(Tags.models, TAG)

@@ -47,6 +47,16 @@ def test_an_id_of_a_check_has_one_meaning() -> None:
     assert len(listed) == len({*listed}) > 15
 
 
+def test_without_time_zones_a_model_with_times_is_an_error(settings: Any) -> None:
+    assert checks.check_time_zones() == []
+    settings.USE_TZ = False
+
+    messages = [finding.msg for finding in checks.check_time_zones()]
+
+    assert any("accounts.User has times: " in text for text in messages)
+    assert not any("sequences.Counter" in text for text in messages)
+
+
 def few_tables() -> list[Table]:
     """Three of the site's. Those of all models of the suite take long to create."""
     return [table for table in all_tables() if table.base_name in {"cache", "counters", "locks"}]
