@@ -42,6 +42,7 @@ from django.utils.translation import (
     gettext_lazy as djangos_lazy,
 )
 from pynamodb.attributes import Attribute
+from pynamodb.indexes import Index
 
 from dynamo import exceptions
 from dynamo.exceptions import ErrorWithValues
@@ -49,6 +50,7 @@ from dynamo.model.base import Model, becomes
 from dynamo.model.objects import VERSION
 from dynamo.runtime.altering import AltersData
 from dynamo.transactions import Transaction
+from dynamo.wire.attributes import StrOrPromise
 from dynamo.wire.fields import AttributeField
 from dynamo.wire.types import Typed
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes, typed_value
@@ -98,7 +100,7 @@ def _as_returned(field: forms.Field, value: object) -> object:
     return value
 
 
-def storable(attribute: Attribute[Any], value: object) -> Typed | None:
+def storable(attribute: Attribute, value: object) -> Typed | None:
     """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
     typed = typed_value(attribute, value)
     # JSON can hold half of a surrogate pair.
@@ -106,7 +108,7 @@ def storable(attribute: Attribute[Any], value: object) -> Typed | None:
     return typed
 
 
-def key_names(model: type[Model], index: Any = None) -> tuple[str, ...]:
+def key_names(model: type[Model], index: Index | None = None) -> tuple[str, ...]:
     """The names of the key attributes of the table, or of `index`: first the partition key."""
     attributes = (index.Meta.attributes if index else model.get_attributes()).values()
     parts = [
@@ -128,7 +130,7 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, object], **options: object
-    ) -> Any:
+    ) -> "ModelFormMetaclass":
         form: Any = super().__new__(mcs, name, bases, attrs, **options)
         opts, form.model_fields = form._meta, {}
         if opts.model is None:
@@ -306,7 +308,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         typed = self.cleaned_data
         return {n: value for n, value in stored.items() if n not in typed or typed[n] != value}
 
-    def _refuse(self, message: Any, code: str) -> None:
+    def _refuse(self, message: StrOrPromise, code: str) -> None:
         """Say why nothing was done, and what is stored now; the form can be sent again."""
         different = self._different() if self.instance.stored else {}
         params = {"noun": self.instance._noun(), "name": self._hidden}
@@ -440,7 +442,7 @@ class RequestIdForm(forms.Form):
     request_id = forms.CharField(widget=forms.HiddenInput, required=False)
 
     request_id_salt: ClassVar[str]
-    request_id_refused: ClassVar[Any] = _(
+    request_id_refused: ClassVar[StrOrPromise] = _(
         "This form was open for more than a day, or it is not from this site. Nothing was done. "
         "Send it again."
     )

@@ -13,7 +13,7 @@ renders them.
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import lru_cache
 from typing import Any, Self, TypeVar
@@ -28,7 +28,7 @@ from django.utils.safestring import SafeString
 # Under another name `make messages` leaves out what is in Django's own catalogues.
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 
-from dynamo.wire.attributes import FormAttribute, TextAttribute
+from dynamo.wire.attributes import FormAttribute, StrOrPromise, TextAttribute
 
 UNPRINTABLE = _("Use printable characters only.")
 _UNKNOWN = _("Select one of the choices.")
@@ -61,9 +61,9 @@ class InputAttribute(FormAttribute[Value]):
 
     def __init__(
         self,
-        label: object = None,
+        label: StrOrPromise | None = None,
         *,
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, object] | None = None,
         initial: str = "",
         **options: Any,
     ) -> None:
@@ -132,7 +132,7 @@ class InputAttribute(FormAttribute[Value]):
 class _FormField(forms.CharField):
     """A form field whose value is what is stored."""
 
-    def __init__(self, attribute: InputAttribute[Any]) -> None:
+    def __init__(self, attribute: InputAttribute) -> None:
         # Not `autocomplete="off"`: then browsers do not restore what was typed after going back.
         widget = attribute.widget()
         widget.attrs |= attribute.attrs
@@ -147,7 +147,7 @@ class _FormField(forms.CharField):
         self.validators.clear()
         self._attribute = attribute
 
-    def clean(self, value: object) -> Any:
+    def clean(self, value: object) -> object:
         return self._attribute.clean(super().clean(value), in_form=True)
 
 
@@ -161,11 +161,11 @@ class SingleLine(InputAttribute[str], TextAttribute):
 
     def __init__(
         self,
-        label: object = None,
+        label: StrOrPromise | None = None,
         *,
         max_length: int,
         rule: Callable[[str], str] = str,
-        unprintable: Any = UNPRINTABLE,
+        unprintable: StrOrPromise = UNPRINTABLE,
         input: type[forms.Widget] = forms.TextInput,
         **options: Any,
     ) -> None:
@@ -184,7 +184,7 @@ class SingleLine(InputAttribute[str], TextAttribute):
 class MultiLine(SingleLine):
     """Text of any number of lines, in an input of `rows`."""
 
-    def __init__(self, label: object = None, *, rows: int = 2, **options: Any) -> None:
+    def __init__(self, label: StrOrPromise | None = None, *, rows: int = 2, **options: Any) -> None:
         super().__init__(label, **options)
         self.rows = rows
 
@@ -206,11 +206,11 @@ class Choice(InputAttribute[str], TextAttribute):
 
     def __init__(
         self,
-        label: object = None,
+        label: StrOrPromise | None = None,
         *,
         is_known: Callable[[str], bool],
-        offered: Callable[[], Any],
-        message: Any = _UNKNOWN,
+        offered: Callable[[], Iterable[tuple[object, object]]],
+        message: StrOrPromise = _UNKNOWN,
         language: str = "",
         **options: Any,
     ) -> None:
@@ -284,7 +284,7 @@ def _html(options: Choices, language: str) -> str:
 
 
 def check_text(
-    text: str, max_length: int, unprintable: Any = UNPRINTABLE, *, has_lines: bool = False
+    text: str, max_length: int, unprintable: StrOrPromise = UNPRINTABLE, *, has_lines: bool = False
 ) -> None:
     """Refuse a text that is too long, or has characters that cannot be shown."""
     if len(text) > max_length:

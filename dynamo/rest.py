@@ -137,7 +137,9 @@ class ModelSerializer(serializers.ModelSerializer):
     def get_default_field_names(self, declared_fields: Iterable[str], model_info: Any) -> list[str]:
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
 
-    def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, Any]:
+    def build_standard_field(
+        self, field_name: str, model_field: Any
+    ) -> tuple[type, dict[str, object]]:
         # The framework would look for the value before the write.
         model_field = copy.copy(model_field)
         model_field._unique = False
@@ -158,7 +160,7 @@ class ModelSerializer(serializers.ModelSerializer):
     def get_validators(self) -> list[object]:
         return [*(getattr(self.Meta, "validators", None) or [])]
 
-    def _view(self) -> Any:
+    def _view(self) -> "ModelMixin | None":
         """The view that shows and stores items by this serializer; None for another one."""
         view = self.context.get("view")
         return view if isinstance(view, ModelMixin) and view.model is self.Meta.model else None
@@ -219,10 +221,12 @@ class CursorPagination(BasePagination):
     cursor_query_param = "cursor"
     page_size = api_settings.PAGE_SIZE or 50
 
-    _page: Page[Any]
+    _page: Page[Model]
     _url = ""
 
-    def paginate_queryset(self, queryset: object, request: Request, view: Any = None) -> list[Any]:
+    def paginate_queryset(
+        self, queryset: object, request: Request, view: Any = None
+    ) -> list[Model]:
         after = request.query_params.get(self.cursor_query_param) or None
         try:
             self._page = view.get_page(after=after, limit=self.page_size)
@@ -267,7 +271,7 @@ _View: Any = object
 # The URL of an item with a sort key has both parts: `red,1`. `lookup_field` can name an attribute
 # that is unique.
 class ModelMixin(_View):
-    index: GlobalSecondaryIndex[Any] | None = None
+    index: GlobalSecondaryIndex | None = None
     partition: object = None
     descending = False
     pagination_class = CursorPagination
@@ -293,16 +297,16 @@ class ModelMixin(_View):
     def get_queryset(self) -> object:
         return self.model.objects.all()
 
-    def paginate_queryset(self, queryset: object) -> list[Any]:
+    def paginate_queryset(self, queryset: object) -> list[Model]:
         if not isinstance(self.paginator, CursorPagination):
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.pagination_class must be a CursorPagination of dynamo.rest."
             )
-        items: list[Any] = super().paginate_queryset(queryset)
+        items: list[Model] = super().paginate_queryset(queryset)
         return items
 
     @property
-    def model(self) -> Any:
+    def model(self) -> type[Model]:
         return self.get_serializer_class().Meta.model
 
     def get_partition(self) -> object:
@@ -348,7 +352,7 @@ class ModelMixin(_View):
         self._item = item
         return item
 
-    def _found(self, name: str, text: str) -> Any:
+    def _found(self, name: str, text: str) -> Model:
         names = key_names(self.model)
         wanted: dict[str, Any] = {name: text}
         if name == "pk" and names != ("pk",):
@@ -358,7 +362,7 @@ class ModelMixin(_View):
             wanted = dict(zip(names, parts, strict=True))
         return get_object_or_404(self.model, **wanted)
 
-    def perform_destroy(self, instance: Any) -> None:
+    def perform_destroy(self, instance: Model) -> None:
         if instance._never_deleted:
             raise MethodNotAllowed(self.request.method)
         # Otherwise one that is deleted already is a success, as deletions are repeatable.
@@ -388,7 +392,7 @@ def _etag(item: Model) -> str:
     return f'"{item.version if has_version else digest_of(item.stored)}"'
 
 
-def _as_api_exception(error: Exception, model: Any) -> Exception | None:
+def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
     fields: dict[str, list[ErrorDetail]] = {}
     for item in error.exceptions if isinstance(error, Refused) else [error]:
         for name, found in _errors_of_fields(item, model):
@@ -402,7 +406,7 @@ def _as_api_exception(error: Exception, model: Any) -> Exception | None:
     return None
 
 
-def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Any]]:
+def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Invalid]]:
     """Where a refused write shows its error, and Django's words for it."""
     if getattr(error, "reference", ""):
         text = forms.ModelChoiceField.default_error_messages["invalid_choice"]
@@ -415,7 +419,7 @@ def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Any]]:
         yield place, DjangosModel.unique_error_message(model(), model, names)
 
 
-_ANSWERS: dict[type[Exception], Any] = {
+_ANSWERS: dict[type[Exception], type[Exception]] = {
     DoesNotExist: Http404,
     RequestIdReused: KeyReused,
     Stale: ItemChanged,

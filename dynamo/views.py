@@ -130,7 +130,7 @@ class _ModelMixin(Generic[M], _View):
         # Subscripting as in Generic would need all types.
         return cls
 
-    def _known_model(self) -> Any:
+    def _known_model(self) -> type[Model] | None:
         """The view's model, or that of the object that its own `get_object` returned, if any."""
         shown = getattr(self, "object", None)
         return self.model or (shown.__class__ if isinstance(shown, Model) else None)
@@ -192,14 +192,14 @@ class DetailMixin(_ModelMixin[M]):
             f"with {self.slug_url_kwarg}."
         )
 
-    def get_context_object_name(self, obj: Any) -> Any:
+    def get_context_object_name(self, obj: Model) -> str:
         return self.context_object_name or str(obj._meta.model_name)
 
 
 class _FormMixin(DetailMixin[M], Generic[M, F]):
     """The base of the views with a form."""
 
-    _form: ModelForm[Any] | None = None
+    _form: ModelForm | None = None
 
     if TYPE_CHECKING:
 
@@ -213,7 +213,7 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
             raise ImproperlyConfigured(f"{type(self).__name__} needs `fields` or `form_class`.")
         return modelform_factory(model, fields=self.fields)
 
-    def get_form(self, form_class: Any = None) -> F:
+    def get_form(self, form_class: type | None = None) -> F:
         form_class = form_class or self.get_form_class()
         if not issubclass(form_class, ModelForm):
             raise ImproperlyConfigured(
@@ -224,7 +224,7 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
         self._form = form
         return form
 
-    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> Any:
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         try:
             return super().post(request, *args, **kwargs)
         except ErrorWithValues as error:
@@ -281,7 +281,7 @@ class DeleteMixin(UpdateMixin[M, F]):
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "instance": self.object}
 
-    def get_form(self, form_class: object = None) -> F:
+    def get_form(self, form_class: type | None = None) -> F:
         """The form, with a hidden field for the success URL.
 
         If the item was deleted in the meantime, the URL cannot be made from its values.
@@ -293,7 +293,7 @@ class DeleteMixin(UpdateMixin[M, F]):
                 form.initial[SUCCESS_URL] = form._signer(SUCCESS_URL).sign(self.get_success_url())
         return form
 
-    def form_invalid(self, form: Any) -> HttpResponse:
+    def form_invalid(self, form: F) -> HttpResponse:
         if not self.object.stored:
             with suppress(BadSignature):
                 signed = form.data.get(form.add_prefix(SUCCESS_URL), "")

@@ -32,7 +32,7 @@ class Reference(TextAttribute):
     #: The model whose attribute it is; None in a base without a table.
     model: Any = None
 
-    def __init__(self, to: type[PlainModel] | str, label: object = None, **options: Any) -> None:
+    def __init__(self, to: type[PlainModel] | str, label: Any = None, **options: Any) -> None:
         if not isinstance(to, str) and PlainModel not in getattr(to, "__mro__", ()):
             raise TypeError("Reference takes a model of the library, or its label: 'app.Model'.")
         if callable(label):

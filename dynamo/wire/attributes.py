@@ -30,7 +30,7 @@ from decimal import Context, Decimal, Inexact, InvalidOperation, Subnormal
 from difflib import get_close_matches
 from functools import partial
 from types import NoneType
-from typing import Any, ClassVar, Never, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeAlias, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils.functional import Promise
@@ -38,6 +38,13 @@ from pynamodb.attributes import Attribute
 from pynamodb.constants import BOOLEAN, NUMBER, STRING
 
 Value = TypeVar("Value")
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise
+
+    StrOrPromise: TypeAlias = _StrOrPromise
+else:
+    StrOrPromise = str | Promise
 
 #: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125. A number that is too large is inexact.
 _NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Subnormal])
@@ -82,7 +89,7 @@ class FormAttribute(Attribute[Value]):
 
     def __init__(
         self,
-        label: Any = None,
+        label: StrOrPromise | None = None,
         *,
         hash_key: bool = False,
         range_key: bool = False,
@@ -92,11 +99,11 @@ class FormAttribute(Attribute[Value]):
         default: Any = None,
         default_for_new: Any = None,
         attr_name: str | None = None,
-        help_text: Any = "",
+        help_text: StrOrPromise = "",
         max_length: int | None = None,
-        choices: Any = None,
-        min_value: Any = None,
-        max_value: Any = None,
+        choices: object = None,
+        min_value: object = None,
+        max_value: object = None,
         auto_now: bool = False,
         auto_now_add: bool = False,
         validators: Sequence[Callable[[Any], object]] = (),
@@ -141,7 +148,7 @@ class FormAttribute(Attribute[Value]):
         super().__init__(hash_key=hash_key, range_key=range_key, null=null, attr_name=attr_name)
         # PynamoDB would accept few types.
         self.default, self.default_for_new = default, default_for_new
-        self.label: Any = label
+        self.label = label
         self.help_text = help_text
         self.max_length = max_length
         self.choices = getattr(choices, "choices", choices)
@@ -163,7 +170,7 @@ class FormAttribute(Attribute[Value]):
         return f"{cls.__name__} has no option {option}. Use {instead}."
 
     @staticmethod
-    def now() -> Any:
+    def now() -> object:
         """The value of `auto_now` and `auto_now_add`."""
 
     def serialize(self, value: Any) -> Any:
@@ -232,7 +239,7 @@ class DecimalAttribute(FormAttribute[Decimal]):
 
     def __init__(
         self,
-        label: Any = None,
+        label: StrOrPromise | None = None,
         *,
         max_digits: int | None = None,
         decimal_places: int | None = None,
@@ -328,7 +335,7 @@ class JSONAttribute(FormAttribute[Any]):
     attr_type = STRING
     value_types = (object, bool)
 
-    def stored(self, value: Any) -> str:
+    def stored(self, value: object) -> str:
         return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False, allow_nan=False)
 
     def deserialize(self, value: str) -> Any:

@@ -1,6 +1,7 @@
 """`_meta` of a model: what Django's forms, auth and admin read of a model of `django.db`."""
 
 import math
+from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Never
@@ -49,7 +50,7 @@ class ShownEncoder(DjangoJSONEncoder):
             )
         return o.hex() if isinstance(o, bytes) else super().encode(o)
 
-    def default(self, o: object) -> Any:
+    def default(self, o: object) -> object:
         if isinstance(o, pynamodb.MapAttribute):
             return o.as_dict()
         if isinstance(o, (set, frozenset)):
@@ -64,9 +65,9 @@ _IN_FORMS = ("error_messages", "max_value", "min_value")
 class AttributeField(models.Field):
     """A field of `django.db` that represents `attribute`."""
 
-    attribute: pynamodb.Attribute[Any]
+    attribute: pynamodb.Attribute
 
-    def formfield(self, *args: Any, **options: Any) -> Any:
+    def formfield(self, *args: Any, **options: Any) -> forms.Field | None:
         own = {
             name: value
             for name in _IN_FORMS
@@ -74,7 +75,7 @@ class AttributeField(models.Field):
         }
         return super().formfield(*args, **own | options)
 
-    def clean(self, value: Any, model_instance: Any) -> Any:
+    def clean(self, value: object, model_instance: Any) -> object:
         """As Django's, but the value of an object is converted only if it has another type."""
         if model_instance is None or not self._has_type(value):
             value = self.to_python(value)
@@ -89,7 +90,7 @@ class AttributeField(models.Field):
             return False
         return True
 
-    def save_form_data(self, instance: Any, data: Any) -> None:
+    def save_form_data(self, instance: object, data: object) -> None:
         raise TypeError(
             f"Django's ModelForm cannot write a {type(instance).__name__}, because it knows no "
             "version and no request id. Derive the form from dynamo.forms.ModelForm."
@@ -102,12 +103,12 @@ class _Integer(models.IntegerField):
 
 
 class _Number(models.FloatField):
-    def formfield(self, *args: Any, **options: Any) -> Any:
+    def formfield(self, *args: Any, **options: Any) -> forms.Field | None:
         return super().formfield(*args, **{"form_class": NumberField, **options})
 
 
 class _DateTime(models.DateTimeField):
-    def to_python(self, value: object) -> Any:
+    def to_python(self, value: object) -> datetime | None:
         """As a form's field does: a time without a zone is in the current one."""
         return from_current_timezone(super().to_python(value))
 
@@ -120,7 +121,7 @@ class _JSON(models.JSONField):
 class _NotEditable(_JSON):
     """Forms have no field for it, unless they name its class."""
 
-    def formfield(self, *args: Any, **options: Any) -> Any:
+    def formfield(self, *args: Any, **options: Any) -> forms.Field | None:
         return models.Field.formfield(self, *args, **options) if "form_class" in options else None
 
 
@@ -160,8 +161,8 @@ _OPTIONS = (
 
 
 def field_of(
-    name: str, attribute: pynamodb.Attribute[Any], model: object = None, *, unique: bool = False
-) -> Any:
+    name: str, attribute: pynamodb.Attribute, model: object = None, *, unique: bool = False
+) -> AttributeField:
     """The field that represents the attribute of `model` called `name`."""
     kind = next(_KINDS[item] for item in type(attribute).__mro__ if item in _KINDS)
     options: dict[str, Any] = {}
@@ -237,12 +238,12 @@ class Options:
         return f"{self.app_label}.{self.model_name}"
 
     @property
-    def verbose_name(self) -> Any:
+    def verbose_name(self) -> own.StrOrPromise:
         named = getattr(self.model.Meta, "verbose_name", None)
         return named or camel_case_to_spaces(self.object_name)
 
     @property
-    def verbose_name_plural(self) -> Any:
+    def verbose_name_plural(self) -> own.StrOrPromise:
         named = getattr(self.model.Meta, "verbose_name_plural", None)
         return named or format_lazy("{}s", self.verbose_name)
 
@@ -276,17 +277,19 @@ class Options:
 
     concrete_fields = local_fields = fields
 
-    def get_fields(self, include_parents: bool = True, include_hidden: bool = False) -> Any:
+    def get_fields(
+        self, include_parents: bool = True, include_hidden: bool = False
+    ) -> tuple[AttributeField, ...]:
         return tuple(self.fields)
 
     @cached_property
-    def pk(self) -> Any:
+    def pk(self) -> models.CharField:
         """Stands for the key, whatever its attributes are."""
-        field: Any = models.CharField("primary key", primary_key=True)
+        field: models.CharField = models.CharField("primary key", primary_key=True)
         field.set_attributes_from_name("pk")
         return field
 
-    def get_field(self, name: Any) -> AttributeField:
+    def get_field(self, name: str) -> AttributeField:
         if name not in self.by_name:
             raise FieldDoesNotExist(f"{self.object_name} has no attribute {name!r}.")
         return self.by_name[name]

@@ -86,7 +86,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
 
     def __init__(
         self,
-        label: object = None,
+        label: Any = None,
         *,
         before: int,
         after: int,
@@ -219,14 +219,14 @@ class Moment(InputAttribute[datetime]):
 # Documents ----------------------------------------------------------------------------------------
 
 
-def field(attribute: InputAttribute[Any], **options: Any) -> Any:
+def field(attribute: InputAttribute, **options: Any) -> Any:
     """The field of a dataclass whose values are those of `attribute`, with its default."""
     if not attribute.is_required:
         options["default"] = attribute.default
     return dataclasses.field(**options, metadata={"attribute": attribute})
 
 
-def _declared(document: Any) -> tuple[InputAttribute[object], ...]:
+def _declared(document: type) -> tuple[InputAttribute[object], ...]:
     declared = []
     for item in dataclasses.fields(document):
         if attribute := item.metadata.get("attribute"):
