@@ -189,7 +189,7 @@ def test_the_files_that_decide_a_rule_define_the_names_that_are_listed() -> None
 
 def test_the_page_of_errors_lists_every_error_of_the_library_and_all_have_one_base() -> None:
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    listed = set(re.findall(r"^- `(\w+)`: ", page, re.MULTILINE))
     errors = {
         name: thing
         for package in ("dynamo", "sequences", "locks", "outbox")
