@@ -7,7 +7,6 @@ tasks
                        of a record: `record`
     id, function, arguments (JSON: a list and a map), queue, priority, backend, runAfter, status,
     enqueuedAt, startedAt, lastAttemptedAt, finishedAt, workers (JSON: the lock of each attempt)
-    moves (N)          how often the task was placed with its record; 0: it has none
     failures (N)       how many attempts have failed since it was enqueued or restarted
     lease, fence       of a task that runs: the lock of its worker, and that lock's fencing token
     errors (JSON), returnValue (JSON), place (JSON: the key of the task)
@@ -70,7 +69,6 @@ class TaskItem(Model):
     )
     finished_at: Any = DateTimeAttribute(_("finished at"), attr_name="finishedAt", null=True)
     workers = JSONAttribute(_("workers"), default=list)
-    moves = IntegerAttribute(default=0)
     failures = IntegerAttribute(_("failures"), default=0)
     lease: Any = TextAttribute(null=True)
     fence: Any = IntegerAttribute(null=True)
@@ -83,9 +81,14 @@ class TaskItem(Model):
     record: "TaskItem | None" = None
 
     @property
+    def rank(self) -> str:
+        """The part of its place that is equal for tasks of one priority."""
+        return str(self.sort[:1] if self.sort.startswith(_DEFERRED) else self.sort[:3])
+
+    @property
     def due_seconds(self) -> float:
         """How long it has been due, or has failed; below 0 if it is not due yet."""
-        digits = self.sort.removeprefix(rank_of(self.sort))[:_TIME_DIGITS]
+        digits = self.sort.removeprefix(self.rank)[:_TIME_DIGITS]
         return now().timestamp() - int(digits, 16) / 1_000_000
 
     def copied(self, **values: object) -> "TaskItem":
@@ -108,11 +111,6 @@ def sort_of(priority: int, enqueued_at: datetime, due: datetime | None = None) -
 def bounds(at: datetime, *, only_deferred: bool = False) -> tuple[str, str]:
     """The sort keys between which a partition has what can run."""
     return _DEFERRED if only_deferred else "0", f"{_DEFERRED}{_time_text(at)}~"
-
-
-def rank_of(sort: str) -> str:
-    """The part of a sort key that is equal for tasks of one priority."""
-    return sort[:1] if sort.startswith(_DEFERRED) else sort[:3]
 
 
 def place_of(id_: str) -> list[str] | None:

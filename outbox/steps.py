@@ -102,7 +102,6 @@ def store(
     if request_id is None:
         return item.insert(write=write)
     item.id = str(uuid.uuid5(REQUEST_IDS, f"{item.function}#{request_id}"))
-    item.moves = 1
     record = item.copied(partition=item.id, sort=RECORD, place=[*place])
     asked = record.serialize()
 
@@ -145,7 +144,7 @@ def find(id_: str) -> TaskItem:
         record = TaskItem.get_or_none(id_, RECORD)
         if record is not None and record.finished_at is not None:
             return record
-        place: list[str] | None = place_of(id_) if record is None else record.place
+        place = _place(id_, record)
         item = TaskItem.get_or_none(*place) if place else None
         if item is not None and item.id == id_:
             item.record = record
@@ -153,6 +152,19 @@ def find(id_: str) -> TaskItem:
         if record is None and TaskItem.get_or_none(id_, RECORD) is None:
             break
     raise TaskResultDoesNotExist(id_)
+
+
+def _place(id_: str, record: TaskItem | None) -> list[str] | None:
+    """The key of the task with this id and record; None if it has ended."""
+    if record is None:
+        return place_of(id_)
+    place: list[str] | None = record.place
+    return place if record.finished_at is None else None
+
+
+def _is_current(item: TaskItem) -> bool:
+    """Whether the task, by its record as it was read, is at this place and has not ended."""
+    return _place(item.id, item.record) == [item.partition, item.sort]
 
 
 def task_of(item: TaskItem) -> base.Task:
@@ -243,17 +255,11 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
         )
     except Stale:
         return None
-    if item.moves:
+    if not _is_current(item):
+        # Its id is not its place, so it has a record.
         item.record = TaskItem.get_or_none(item.id, RECORD)
     # Otherwise this worker was stopped, and the task was placed again in the meantime.
     return Attempt(item) if _is_current(item) else None
-
-
-def _is_current(item: TaskItem) -> bool:
-    """Whether its record, as it was read, is that of this place and has no end."""
-    if item.record is None:
-        return item.moves == 0
-    return item.record.moves == item.moves and item.record.finished_at is None
 
 
 def _clean_return_value(item: TaskItem, value: object) -> Any:
@@ -319,7 +325,7 @@ def place_again(
     Raises:
         one of `LOST`: it changed since it was read.
     """
-    values: dict[str, Any] = {"moves": item.moves + 1, "failures": item.failures}
+    values: dict[str, Any] = {"failures": item.failures}
     errors = [*((item.record and item.record.errors) or [])]
     if item.status == base.TaskResultStatus.FAILED:
         values |= {"failures": 0, "finished_at": None, "expires": None}

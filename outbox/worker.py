@@ -32,7 +32,7 @@ from outbox import steps
 from outbox.backend import TaskBackend
 from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue, WorkerLost
 from outbox.framework import base, signals, task_backends
-from outbox.models import FAILED, TaskItem, bounds, now, partition_of, rank_of
+from outbox.models import FAILED, TaskItem, bounds, now, partition_of
 from outbox.signals import task_ran, tasks_looked_for
 from outbox.steps import LOST, Attempt, backend_of
 from outbox.tasks import TaskContext
@@ -240,10 +240,10 @@ class Worker:
         Each shard is read again before its tasks are claimed, because other workers may have run
         them.
         """
-        places = {(rank_of(item.sort), item.partition): None for item in found}
+        places = {(item.rank, item.partition): None for item in found}
         for rank, partition in sorted(places, key=lambda place: place[0]):
             for item in self._find([partition], is_consistent):
-                is_next = rank_of(item.sort) == rank and not item.lease
+                is_next = item.rank == rank and not item.lease
                 if is_next and partition not in self._contended:
                     yield item
 

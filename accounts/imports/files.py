@@ -3,7 +3,7 @@
 Columns (CSV: named in the first line, in any order and case) or keys (JSON: one object per line)
 are `columns()`; `username` and `email` are required. Blank lines are skipped. The columns `line`
 and `reason` are ignored, so that a file of rejected rows can be corrected and imported as it is.
-Files are UTF-8, with or without a byte order mark.
+Files are UTF-8, or UTF-16 with a byte order mark.
 """
 
 import csv
@@ -39,8 +39,11 @@ ADDED = ("line", "reason")
 #: Ten times the size that five columns need. A file without line ends must not fill the memory.
 LINE_MAX_BYTES = 100_000
 
-#: Spreadsheets write the separator of their country, or tabs.
+#: Spreadsheets write the separator of their country, and tabs for "Unicode text".
 SEPARATORS = ",;\t"
+
+#: By the byte order mark, which spreadsheets write for "Unicode text".
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 #: How much of a header an error shows.
 _SHOWN_LETTERS = 200
@@ -80,6 +83,7 @@ class RowFile(ABC):
         self.line = 0
         self.fault = ""
         self._file = file
+        self._encoding = _UTF_16.get(file.peek(2)[:2], "utf-8")
 
     def __iter__(self) -> Iterator[Row]:
         try:
@@ -97,16 +101,30 @@ class RowFile(ABC):
 
     def _lines(self) -> Iterator[str]:
         # Decoded here, because a text file does not say which line has a wrong byte.
-        while line := self._file.readline(LINE_MAX_BYTES + 1):
+        while line := self._line():
             self.line += 1
             self.read_bytes += len(line)
             if len(line) > LINE_MAX_BYTES:
                 raise UnreadableFile(f"Line {self.line} is longer than {LINE_MAX_BYTES:,} bytes.")
             try:
-                text = line.decode()
+                text = line.decode(self._encoding)
             except UnicodeDecodeError as error:
-                raise UnreadableFile(f"Line {self.line} is not UTF-8.") from error
+                name = self._encoding.upper()
+                raise UnreadableFile(f"Line {self.line} is not {name}.") from error
             yield text.removeprefix("\ufeff") if self.line == 1 else text
+
+    def _line(self) -> bytes:
+        """The next line; its beginning if it is longer than `LINE_MAX_BYTES`."""
+        line = bytearray()
+        end = "\n".encode(self._encoding)
+        while len(line) <= LINE_MAX_BYTES:
+            # `readline` ends at each byte of a newline, which UTF-16 has in other characters too.
+            is_inside = len(line) % len(end)
+            piece = self._file.read(1) if is_inside else self._file.readline(LINE_MAX_BYTES + 1)
+            line += piece
+            if not piece or (line.endswith(end) and len(line) % len(end) == 0):
+                break
+        return bytes(line)
 
 
 class CsvFile(RowFile):

@@ -124,7 +124,7 @@ def test_a_row_becomes_an_account_and_without_json_the_counts_are_a_sentence(fil
             "users.CSV",
             b'\xef\xbb\xbfusername,email\r\n\r\nann,ann@example.org\r\n \r\n"bob",bob@example.org',
         ),
-        # A spreadsheet's table with empty rows, in other countries.
+        # A spreadsheet's table with empty rows, in other countries and as "Unicode text".
         *(
             (
                 "users.csv",
@@ -134,7 +134,16 @@ def test_a_row_becomes_an_account_and_without_json_the_counts_are_a_sentence(fil
             )
             for rows in [("ann;ann@example.org;Ċ 上 ਊ", '"bob";bob@example.org;')]
             for separator in ",;\t"
-            for encoding in ("utf-8", "utf-8-sig")
+            for encoding in ("utf-8", "utf-8-sig", "utf-16")
+        ),
+        (
+            "users.csv",
+            "\ufeffusername;email\nann;ann@example.org\nbob;bob@example.org".encode("utf-16-be"),
+        ),
+        (
+            "users.jsonl",
+            '{"username": "ann", "email": "ann@example.org"}\n'
+            '{"username": "bob", "email": "bob@example.org"}\n'.encode("utf-16"),
         ),
         (
             "users.jsonl",

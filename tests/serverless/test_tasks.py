@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from accounts.emails import mails
 from outbox.framework import task_backends
-from outbox.models import TaskItem, rank_of
+from outbox.models import TaskItem
 from tests.cloudformation import printed
 from tests.factories import make_user
 from tests.serverless.runtime import Function
@@ -50,9 +50,9 @@ def test_the_stream_tells_of_tasks_that_can_run_at_once_and_of_nothing_else() ->
 
     for priority in (-100, 0, 100):
         mails.confirm.using(priority=priority).enqueue("pk", "en")
-    places = [item.sort for item in TaskItem.scan()]
-    assert {rank_of(place) for place in places} == {"000", "100", "200"}
-    assert all(map(is_told, places))
+    waiting = list(TaskItem.scan())
+    assert {item.rank for item in waiting} == {"000", "100", "200"}
+    assert all(is_told(item.sort) for item in waiting)
     assert not any(map(is_told, ("record", "slot", "d000661")))
     table = resources["TasksTable"]["Properties"]
     assert table["StreamSpecification"] == {"StreamViewType": "KEYS_ONLY"}
