@@ -18,12 +18,17 @@ InvoiceError (a SequenceError)
 """
 
 from datetime import date
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext_lazy as _
 
 from sequences import SequenceError
 
 
 class InvoiceError(SequenceError):
-    """Base of all errors of invoices."""
+    """Base of all errors of invoices. Pages show those whose text is translated."""
+
+    text: ClassVar[Any] = ""
 
 
 class UnknownInvoice(InvoiceError):
@@ -51,7 +56,7 @@ class DateTooEarly(InvoiceError):
     issued_on: date
     last: date
 
-    text = "The last invoice is dated {last}. {issued_on} is before that day."
+    text = _("The last invoice is dated {last}. {issued_on} is before that day.")
 
 
 class DateTooLate(InvoiceError):
@@ -71,7 +76,7 @@ class AlreadyVoided(InvoiceError):
     number: str
     reason: str
 
-    text = "Invoice {number} was already voided: {reason}"
+    text = _("Invoice {number} was already voided: {reason}")
 
 
 class AlreadyCredited(InvoiceError):
@@ -90,7 +95,7 @@ class IsCreditNote(InvoiceError):
 
     number: str
 
-    text = "{number} is a credit note. It cannot be voided, credited or marked as paid."
+    text = _("{number} is a credit note. It cannot be voided, credited or marked as paid.")
 
 
 class AlreadyPaid(InvoiceError):
@@ -99,7 +104,7 @@ class AlreadyPaid(InvoiceError):
     number: str
     paid_on: date
 
-    text = "Invoice {number} is already marked as paid on {paid_on}."
+    text = _("Invoice {number} is already marked as paid on {paid_on}.")
 
 
 class AlreadySent(InvoiceError):
@@ -107,10 +112,7 @@ class AlreadySent(InvoiceError):
 
     number: str
 
-    text = (
-        "Invoice {number} was sent by email, or may have been. Credit it instead. If the customer "
-        "does not have it, use --even-if-sent (even_if_sent=True)."
-    )
+    text = _("Invoice {number} was sent by email, or may have been. Credit it instead.")
 
 
 class NotPaid(InvoiceError):
@@ -136,7 +138,7 @@ class TooManySendings(InvoiceError):
 
     number: str
 
-    text = "Invoice {number} was sent too often. Try again in two days."
+    text = _("Invoice {number} was sent too often. You can send it again in two days.")
 
 
 class AddressBookFull(InvoiceError):
@@ -144,7 +146,10 @@ class AddressBookFull(InvoiceError):
 
     limit: int
 
-    text = "The address book has {limit} customers, and INVOICES_MAX_CUSTOMERS allows no more."
+    text = _(
+        "The address book has {limit} customers, and more are not allowed. Delete some that you do "
+        "not need."
+    )
 
 
 class ExportUnavailable(InvoiceError):

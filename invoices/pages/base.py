@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.formats import date_format
+from django.utils.functional import Promise
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views.generic import FormView
@@ -118,51 +119,35 @@ def download_page(request: HttpRequest, name: str) -> HttpResponse:
     return response
 
 
+#: What pages say in other words than commands, which know request ids and no forms.
 _REFUSALS: dict[type[SequenceError], Any] = {
     exceptions.InvoiceRequestReused: gettext_lazy(
-        "You have already issued invoice %(number)s with this form, with other contents. To issue "
+        "You have already issued invoice {number} with this form, with other contents. To issue "
         "another invoice, send the form again."
     ),
-    exceptions.DateTooEarly: gettext_lazy(
-        "Your last invoice is dated %(last)s. You cannot issue an invoice before that day."
-    ),
     ItemTooLarge: gettext_lazy(
-        "The invoice is too long: %(size)s KB, and %(limit)s KB are allowed. Shorten its "
-        "lines, or split it into two invoices."
+        "The invoice is too long: {size} KB, and {limit} KB are allowed. Shorten its lines, or "
+        "split it into two invoices."
     ),
     DamagedSeries: gettext_lazy(
         "Your invoices of this year do not match their counter, so nothing was issued. Please tell "
         "the operator of this site."
     ),
-    exceptions.AlreadyVoided: gettext_lazy("The invoice was already voided: %(reason)s"),
     exceptions.AlreadyCredited: gettext_lazy(
         "The invoice was already credited. Its page shows the credit note."
     ),
-    exceptions.AlreadySent: gettext_lazy(
-        "The invoice was sent by email, or may have been. Credit it instead."
-    ),
-    exceptions.AlreadyPaid: gettext_lazy("The invoice is already marked as paid on %(paid_on)s."),
-    exceptions.IsCreditNote: gettext_lazy(
-        "A credit note cannot be voided, credited, or marked as paid."
-    ),
     exceptions.SendingReused: gettext_lazy(
-        "This form has already sent the invoice to %(to)s. To send it to another address, too, "
-        "send the form again."
-    ),
-    exceptions.AddressBookFull: gettext_lazy(
-        "Your address book has %(limit)s customers, and more are not allowed. Delete some that you "
-        "do not need."
-    ),
-    exceptions.TooManySendings: gettext_lazy(
-        "This invoice was sent too often. You can send it again in two days."
+        "This form has already sent the invoice to {to}. To send it to another address, too, send "
+        "the form again."
     ),
 }
 
 
 def refusal_text(error: SequenceError) -> str:
     """Why the invoice was not issued, changed or sent."""
-    if type(error) not in _REFUSALS:
-        raise error
+    text: Any = _REFUSALS.get(type(error), error.text)
+    if not isinstance(text, Promise):
+        raise error  # it is not translated, because no form can lead to it
     if isinstance(error, DamagedSeries):
         logger.error("%s", error)
     values = {
@@ -171,4 +156,4 @@ def refusal_text(error: SequenceError) -> str:
     }
     if isinstance(error, ItemTooLarge):
         values |= {"size": -(-error.size_bytes // 1024), "limit": error.limit_bytes // 1024}
-    return str(_REFUSALS[type(error)] % values)
+    return str(text).format(**values)

@@ -136,7 +136,7 @@ def test_a_full_address_book_is_said_in_the_form(client: Client, ann: User, sett
 
     refused = sent(client, BOOK + "new/", name="Carol")
 
-    assert "Your address book has 1 customers, and more are not allowed." in refused.errors[""][0]
+    assert "The address book has 1 customers, and more are not allowed." in refused.errors[""][0]
     assert refused.value("name") == "Carol"
     assert names(ann.pk) == ["Bob Ltd"]
 

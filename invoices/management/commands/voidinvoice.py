@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from invoices.exceptions import AlreadyPaid
+from invoices.exceptions import AlreadyPaid, AlreadySent
 from invoices.management.base import InvoiceCommand, errors_about, find_owner
 from invoices.store.records import find_invoice
 from invoices.store.settlement import void
@@ -34,4 +34,7 @@ class Command(InvoiceCommand):
                 void(account, label, options["reason"], **how)
             except AlreadyPaid as error:
                 raise CommandError(f"{error} Use creditinvoice, or markpaid --undo.") from error
+            except AlreadySent as error:
+                how_else = "If the customer does not have it, use --even-if-sent."
+                raise CommandError(f"{error} {how_else}") from error
         self.show(find_invoice(account, label), options)
