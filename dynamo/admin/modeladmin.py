@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -11,7 +10,6 @@ from django.contrib.admin import helpers, widgets
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
@@ -19,7 +17,6 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
@@ -65,23 +62,10 @@ class ModelAdmin(ActionAdmin[M]):
     # URLs -----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        views = {
-            "changelist": ("", self.changelist_view),
-            "add": ("add/", self.add_view),
-            "action": ("<path:object_id>/action/<name>/", self.action_view),
-            "history": ("<path:object_id>/history/", self.history_view),
-            "delete": ("<path:object_id>/delete/", self.delete_view),
-            "change": ("<path:object_id>/change/", self.change_view),
-        }
-        change = RedirectView.as_view(pattern_name=f"{self.admin_site.name}:{name}_change")
-        return [
-            *(
-                path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
-                for page, (to, view) in views.items()
-            ),
-            path("<path:object_id>/", self.admin_site.admin_view(change)),
-        ]
+        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
+        view = self.admin_site.admin_view(self.action_view)
+        action = path("<path:object_id>/action/<name>/", view, name=name)
+        return [action, *super().get_urls()]
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -143,30 +127,7 @@ class ModelAdmin(ActionAdmin[M]):
                 kwargs["widget"] = ReferenceWidget(admin)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    def get_form(
-        self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: Any
-    ) -> Any:
-        """The form of a page, without the fields that are only shown."""
-        readonly = self.get_readonly_fields(request, obj)
-        hidden = dict.fromkeys(item for item in readonly if item in self.form.declared_fields)
-        made = {
-            "form": type(self.form.__name__, (self.form,), hidden),
-            "exclude": [*(self.get_exclude(request, obj) or ()), *readonly] or None,
-            "formfield_callback": partial(self.formfield_for_dbfield, request=request),
-        }
-        return modelform_factory(self.model, **{**made, **options})
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The values that the address of an empty form names."""
-        return dict(request.GET.items())
-
     # Pages ----------------------------------------------------------------------------------------
-
-    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return self.changeform_view(request, None, *args, **options)
-
-    def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return self.changeform_view(request, *args, **options)
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
