@@ -148,19 +148,10 @@ def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exceptio
     response.status_code = 503
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     response["Cache-Control"] = "private, no-store"
-    # `log_response` marks the response as logged, or Django would log a second line. A missing
-    # table is an error: an operator has to create it.
-    log_response(
-        "%s %s: %s",
-        request.method,
-        request.path,
-        str(error),
-        response=response,
-        request=request,
-        logger=logger,
-        level="error" if isinstance(error, TableMissing) else "warning",
-    )
-    return response
+    # A missing table is an error: an operator has to create it.
+    level = "error" if isinstance(error, TableMissing) else "warning"
+    line = "%s %s: %s", request.method, request.path, str(error)
+    return logged(response, request, logger, *line, level=level)
 
 
 def logged(
@@ -171,9 +162,9 @@ def logged(
     *values: object,
     level: str = "warning",
 ) -> HttpResponse:
-    """Log `text`, and return `response`.
+    """Log `text`, and return `response`, for which Django then logs nothing more.
 
-    Otherwise Django would log another line with the path, which may contain a token.
+    Otherwise it would log another line with the path, which may contain a token.
     """
     log_response(text, *values, response=response, request=request, logger=logger, level=level)
     return response

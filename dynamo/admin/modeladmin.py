@@ -157,14 +157,14 @@ class ModelAdmin(ActionAdmin[M]):
             # id instead of a version it would be added, which is another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
-                return self._gone(request, object_id)
+                return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         fieldsets, readonly, form_class = self._plan(request, obj, may_write)
         operation = "add" if add else "change"
         sent = (request.POST, request.FILES) if is_post else ()
         initial = self._initial(request, form_class) if add and not is_post else None
         form = form_class(*sent, instance=obj, initial=initial)
         if obj is not None and not obj.stored and form.hidden_value() is None:
-            return self._gone(request, object_id or "")
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id or "")
         confirm_names = self._complete(request, form, operation in self.dangerous)
         if may_write:
             fieldsets.append((None, {"fields": [*confirm_names, form._hidden]}))
@@ -315,7 +315,7 @@ class ModelAdmin(ActionAdmin[M]):
         """The audit log of an item, also of one that was deleted. Costs 2 requests."""
         obj = with_id(self.model, object_id)
         if obj is None:
-            return self._gone(request, object_id)
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         with suppress(DamagedItem):
             obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):

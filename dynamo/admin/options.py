@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import options as contribs
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
@@ -105,12 +103,6 @@ class Options(_ModelAdmin, Generic[M]):
             **context,
         }
         return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
-
-    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        text = djangos_text("%(name)s with ID “%(key)s” doesn’t exist. Perhaps it was deleted?")
-        about = {"name": self.opts.verbose_name, "key": unquote(object_id)}
-        self.message_user(request, text % about, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
 
     def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
