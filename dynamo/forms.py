@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from django import forms
 from django.core import signing
 from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ValidationError as Invalid
-from django.db.models import Model as DjangosModel
 from django.forms import models as djangos
 from django.http import QueryDict
 from django.utils.choices import flatten_choices
@@ -337,8 +336,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
     def _add_taken(self, names: tuple[str, ...]) -> None:
         """Report that another item has the values of `names`, in Django's words and places."""
-        instance: Any = self.instance
-        error = DjangosModel.unique_error_message(instance, instance.__class__, names)
+        error = self.instance.unique_error_message(self.instance.__class__, names)
         self._add_djangos(names[0] if len(names) == 1 else NON_FIELD_ERRORS, error)
 
     def add_refusal(self, error: Exception) -> None:

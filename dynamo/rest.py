@@ -46,7 +46,6 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, ValidationError as Invalid
-from django.db.models import Model as DjangosModel
 from django.http import Http404
 from django.utils.http import parse_etags
 from django.utils.translation import gettext_lazy as _
@@ -416,7 +415,7 @@ def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Invalid]]:
         uniques = [key_names(model)]
     for names in uniques:
         place = api_settings.NON_FIELD_ERRORS_KEY if names[1:] else names[0]
-        yield place, DjangosModel.unique_error_message(model(), model, names)
+        yield place, model().unique_error_message(model, names)
 
 
 _ANSWERS: dict[type[Exception], type[Exception]] = {

@@ -88,9 +88,7 @@ def get_object_or_404(model: type[M], *key: object, **values: object) -> M:
     names = key_names(model)
     wanted = _converted(model, dict(zip(names, key, strict=False)) | values)
     try:
-        if wanted.keys() == set(names):
-            return model.get(*(wanted[name] for name in names))
-        return model.find(**wanted)
+        return model._get_by(**wanted)
     except model.DoesNotExist as error:
         raise _not_found(model) from error
 

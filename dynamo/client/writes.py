@@ -136,9 +136,6 @@ Otherwise = Exception | Callable[[Refusal], Exception | None]
 #: The changes of an update, as data or as PynamoDB's actions.
 Changes = Update | list[Action]
 
-#: Called after a commit, with the item that is then stored if that is known.
-OnCommit = Callable[[Item | None], object]
-
 
 @dataclass(eq=False)
 class Write:

@@ -216,6 +216,7 @@ class Habitual(Writable):
     #: Check the values of attributes by their options, then `clean`, then unique values.
     full_clean: Any = DjangosModel.full_clean
     clean_fields: Any = DjangosModel.clean_fields
+    unique_error_message: Any = DjangosModel.unique_error_message
 
     @property
     def _state(self) -> ModelState:
@@ -245,9 +246,8 @@ class Habitual(Writable):
             if key is None or not set(exclude or ()).isdisjoint(unique.names):
                 continue
             if key != unique.usable_key(self.stored) and self._read_guard(key):
-                model: Any = self
-                error = DjangosModel.unique_error_message(model, type(model), unique.names)
                 place = NON_FIELD_ERRORS if len(unique.names) > 1 else unique.names[0]
+                error = self.unique_error_message(type(self), unique.names)
                 errors.setdefault(place, []).append(error)
         if errors:
             raise ValidationError(errors)
