@@ -276,6 +276,7 @@ class Transaction(AltersData):
         if self._is_committed:
             return None
         writes, stored = self._writes, None
+        self.refusals = []
         while writes:
             try:
                 stored = self._send(writes)
@@ -287,7 +288,7 @@ class Transaction(AltersData):
                         write.note_unanswered()
                 raise
             except (ConditionFailed, TransactionCancelled) as answer:
-                refused = _refused(writes, answer)
+                refused = _refused(writes, answer, again=self._may_be_committed)
                 self.refusals = _reported(refused)
                 if self.refusals:
                     if self._is_done():
@@ -417,17 +418,21 @@ def joined(write: Transaction | None) -> AbstractContextManager[Transaction]:
     return Transaction() if write is None else nullcontext(write)
 
 
-def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:
+def _refused(
+    writes: list[Write], answer: ConditionFailed | TransactionCancelled, *, again: bool
+) -> list[Refusal]:
+    """The refused ones of `writes`, which may have been done `again`: by an earlier commit."""
+    repeated = answer.repeated or again
     if isinstance(answer, ConditionFailed):
         [write] = writes
         stored = answer.item
-        if answer.repeated or callable(write.otherwise):
+        if repeated or callable(write.otherwise):
             stored = stored_after(answer, write.address)
-        return [Refusal(write, stored, answer.repeated)]
+        return [Refusal(write, stored, repeated)]
     refused = []
     for write, reason in zip(writes, answer.reasons, strict=True):
         if reason.code == "ConditionalCheckFailed":
-            refused.append(Refusal(write, reason.item or None, resent=answer.repeated))
+            refused.append(Refusal(write, reason.item or None, again, resent=repeated))
         elif reason.code != "None":
             raise Rejected(answer.operation, reason.code, reason.message) from answer
     return refused

@@ -87,7 +87,7 @@ def stored_after(refused: ConditionFailed, address: Address) -> Item | None:
 class Refusal:
     """One write whose condition was false. `stored` is the stored item, if there is one.
 
-    `repeated`: the write was sent as a plain request, and an earlier attempt may have been carried
+    `repeated`: an earlier attempt, of a plain request or by another commit, may have been carried
     out. Therefore, the condition may be false because the write is done.
     """
 
@@ -126,7 +126,8 @@ class Refusal:
     def unknown(self) -> Unavailable:
         """The error of a write that may have been done, and overwritten since."""
         reason = "its reply was lost, and the item changed meanwhile"
-        return Unavailable(_PLAIN[self.write.kind], reason, maybe_written=True)
+        operation = _PLAIN.get(self.write.kind, "TransactWriteItems")
+        return Unavailable(operation, reason, maybe_written=True)
 
 
 #: What a refusal means: an error, or a function that returns one.

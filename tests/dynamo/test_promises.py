@@ -519,6 +519,43 @@ def test_a_transaction_that_counts_is_not_sent_again_if_others_have_written_its_
     assert Member.get(member.pk).visits == 1
 
 
+@pytest.mark.parametrize("more", ["nothing", "a change"])
+def test_a_transaction_that_may_be_done_is_not_called_stale_if_others_have_written_its_items(
+    more: str, proxy: FaultProxy, impatient: float
+) -> None:
+    member, other = ann(), bob()
+    write = Transaction()
+    member.change(card="A", write=write)
+    if more == "a change":
+        other.change(card="B", write=write)
+    proxy.plan("*", DropReply(), times=100)
+    with pytest.raises(Unavailable):
+        write.commit()
+    proxy.forget()
+    for item in (member, other):
+        Member.get(item.pk).change(card=None, visits=1)
+
+    with pytest.raises((Unavailable, ExceptionGroup)) as caught:
+        write.commit()
+
+    errors = getattr(caught.value, "exceptions", [caught.value])
+    assert all(isinstance(error, Unavailable) and error.maybe_written for error in errors)
+
+
+def test_an_object_of_a_transaction_that_was_refused_becomes_what_a_later_commit_stores() -> None:
+    first = Parcel.create(name="first")
+    write = Transaction()
+    second = Parcel.create(pk=first.pk, name="second", write=write)
+    with pytest.raises(Parcel.AlreadyExists):
+        write.commit()
+    first.delete()
+
+    write.commit()
+
+    assert second.name == Parcel.get(first.pk).name == "second"
+    assert second.stored == Parcel.get(first.pk).stored
+
+
 def test_a_transaction_that_was_not_committed_can_be_sent_again() -> None:
     member = ann()
     refused = Transaction()
