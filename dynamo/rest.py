@@ -69,7 +69,7 @@ from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
 from dynamo.model.objects import VERSION
 from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
-from dynamo.views import _converted, _not_found, get_object_or_404
+from dynamo.views import _converted, _not_found, get_object_or_404, partition_name
 from dynamo.wire.fields import ShownEncoder
 from dynamo.wire.values import digest_of
 
@@ -316,7 +316,7 @@ class ModelMixin(_View):
         return self.kwargs.get(self._partition_name()) if self.partition is None else self.partition
 
     def _partition_name(self) -> str:
-        return key_names(self.model, self.index)[0]
+        return partition_name(self.model, self.index)
 
     def _given(self) -> dict[str, Any]:
         """The partition, by the name of its attribute."""

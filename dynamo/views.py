@@ -121,6 +121,21 @@ def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, An
     return converted
 
 
+def partition_name(model: type[Model], index: Any) -> str:
+    """The attribute that is the partition key of the table, or of `index`.
+
+    Raises:
+        ImproperlyConfigured: several are.
+    """
+    names = key_names(model, index)
+    if index and sum(bool(part.is_hash_key) for part in index.Meta.attributes.values()) > 1:
+        raise ImproperlyConfigured(
+            f"A list is of a partition by one attribute, not by {names[0]} and {names[1]}. "
+            "Override get_page, and return a page of the index."
+        )
+    return names[0]
+
+
 class _ModelMixin(Generic[M], _View):
     """The base of the views."""
 
@@ -317,12 +332,12 @@ class ListMixin(_ModelMixin[M]):
         """The page; `options` are those of `Model.page`, such as `scope`."""
         self._refuse(MultipleObjectMixin, ("queryset",), "override get_page or get_queryset")
         model = self._model()
-        hash_name, *range_names = key_names(model, self.index)
+        hash_name = partition_name(model, self.index)
         ordering = self.get_ordering() or ""
         if isinstance(ordering, (list, tuple)) and len(ordering) == 1:
             [ordering] = ordering
         ordering = str(ordering)
-        if ordering and ordering.removeprefix("-") not in range_names:
+        if ordering and ordering.removeprefix("-") not in key_names(model, self.index)[1:]:
             raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")
         partition = self.kwargs.get(hash_name) if self.partition is None else self.partition
         if partition is None:

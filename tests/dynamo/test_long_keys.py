@@ -1,14 +1,18 @@
 """Indexes whose partition and sort keys have several attributes."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import RequestFactory
 
 from dynamo import BadCursor, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
 from dynamo.admin.changelist import sources
+from dynamo.rest import ModelSerializer, ModelViewSet
 from dynamo.tables.checks import check_dynamodb
 from dynamo.tables.definitions import create, tables_of, verify
+from dynamo.views import ListView
 from tests import engines
 from tests.faults.proxy import through
 
@@ -108,6 +112,28 @@ def test_pages_have_cursors_of_all_parts(*, forward: bool) -> None:
 def test_a_partition_takes_a_value_for_each_part(key: Any) -> None:
     with pytest.raises(TypeError, match=r"by_round takes a tuple of values: \(season, cup\)"):
         Match.by_round.query(key)
+
+
+def test_lists_refuse_an_index_with_several_partition_attributes() -> None:
+    class Matches(ListView[Match]):
+        model = Match
+        index = Match.by_round
+        partition = (2026, "a")
+
+    class MatchSerializer(ModelSerializer):
+        class Meta:
+            model = Match
+            fields: ClassVar = ["code"]
+
+    class MatchViewSet(ModelViewSet):
+        serializer_class = MatchSerializer
+        index = Match.by_round
+        partition = (2026, "a")
+
+    get = RequestFactory().get("/")
+    for view in (Matches.as_view(), MatchViewSet.as_view({"get": "list"})):
+        with pytest.raises(ImproperlyConfigured, match="by season and cup"):
+            view(get)
 
 
 def test_the_index_is_described_in_the_order_of_its_declaration() -> None:
