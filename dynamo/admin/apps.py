@@ -39,9 +39,4 @@ class AdminConfig(SimpleAdminConfig):
         from django.contrib import admin
 
         super().ready()
-        try:
-            autodiscover_modules("admin", register_to=admin.site)
-        except ValueError as error:
-            if "must subclass ModelAdmin" in str(error):
-                error.add_note("For models of the library, write `from dynamo import admin`.")
-            raise
+        autodiscover_modules("admin", register_to=admin.site)
