@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from benchmarks.scale.operations import Measured
-from benchmarks.scale.prices import PARTITION_READS, PARTITION_WRITES, dollars
+from benchmarks.scale.prices import dollars
 
 DAY_SECONDS = 24 * 60 * 60
 
@@ -49,18 +48,11 @@ USERS = Load(
 
 @dataclass(frozen=True)
 class Need:
-    """What a load needs of one table: units per second at its peak, and partitions."""
+    """What a load needs of one table: units per second at its peak."""
 
     table: str
     writes: float
     reads: float
-
-    @property
-    def partitions(self) -> int:
-        """The partitions that its units need, if keys are spread evenly."""
-        return max(
-            1, math.ceil(self.writes / PARTITION_WRITES), math.ceil(self.reads / PARTITION_READS)
-        )
 
 
 def needs(load: Load, measured: Measured) -> list[Need]:

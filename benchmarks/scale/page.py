@@ -12,7 +12,6 @@ from benchmarks.scale.partitions import HEAT_SECONDS, LATENCY
 from benchmarks.scale.prices import (
     BACKUP_DOLLARS,
     NEW_TABLE_WRITES,
-    PARTITION_GB,
     PARTITION_READS,
     PARTITION_WRITES,
     READ_DOLLARS,
@@ -55,15 +54,10 @@ def _units(units: float) -> str:
 
 
 def needs(load: Load, measured: Measured) -> str:
-    """One row per table: units per second at the load's peak, partitions."""
-    lines = [
-        "| table | write units per second | read units per second | partitions |",
-        "|---|---:|---:|---:|",
-    ]
+    """One row per table: units per second at the load's peak."""
+    lines = ["| table | write units per second | read units per second |", "|---|---:|---:|"]
     for need in loads.needs(load, measured):
-        lines.append(
-            f"| `{need.table}` | {need.writes:,.0f} | {need.reads:,.0f} | {need.partitions} |"
-        )
+        lines.append(f"| `{need.table}` | {need.writes:,.0f} | {need.reads:,.0f} |")
     return "\n".join(lines)
 
 
@@ -109,14 +103,12 @@ def text(measured: Measured, stored: dict[str, float], rows: list[Row]) -> str:
         sign_up_dollars=f"{loads.dollars_a_day(SIGN_UPS, measured):,.0f}",
         sign_up_needs=needs(SIGN_UPS, measured),
         sign_up_gb=f"{sign_up_gb:,.0f}",
-        sign_up_partitions=f"{sign_up_gb / PARTITION_GB:,.0f}",
         users_requests=f"{loads.requests_a_second(USERS, measured):,.0f}",
         users_dollars=f"{loads.dollars_a_day(USERS, measured):,.0f}",
         users_needs=needs(USERS, measured),
         users_peak=f"{USERS.peak:g}",
         new_table_writes=f"{NEW_TABLE_WRITES:,}",
         table_quota=f"{TABLE_QUOTA:,}",
-        partition_gb=PARTITION_GB,
         partition_writes=f"{PARTITION_WRITES:,}",
         partition_reads=f"{PARTITION_READS:,}",
         pairs_limit=two_units,

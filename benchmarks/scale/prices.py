@@ -23,8 +23,6 @@ PUT_DOLLARS = 5e-6
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 PARTITION_WRITES = 1_000
 PARTITION_READS = 3_000
-#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.Partitions.html
-PARTITION_GB = 10
 
 #: Per new on-demand table and second; see "warm throughput",
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput-scenarios.html
