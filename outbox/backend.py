@@ -49,6 +49,7 @@ class TaskBackend(BaseTaskBackend):
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
+        self._unknown = params.keys() - {"BACKEND", "QUEUES", "OPTIONS"}
         self.options = DEFAULTS | self.options
         for app in ("locks", "outbox"):
             if apps.apps_ready and not apps.is_installed(app):
@@ -161,8 +162,9 @@ class TaskBackend(BaseTaskBackend):
                 faults.append(f"RETRY of {function}: {error}")
         if self.options["SCHEDULE"]:
             faults += self.schedules().faults()
-        texts = [f"TASKS[{self.alias!r}], OPTIONS: {fault}." for fault in faults]
-        hint = f"The options are {', '.join(DEFAULTS)}."
+        texts = [f"TASKS[{self.alias!r}]: {name} is unknown." for name in sorted(self._unknown)]
+        texts += [f"TASKS[{self.alias!r}], OPTIONS: {fault}." for fault in faults]
+        hint = f"There are BACKEND, QUEUES and OPTIONS; the options are {', '.join(DEFAULTS)}."
         errors = [checks.Error(text, hint=hint, id="outbox.E001") for text in texts]
         return [*super().check(**kwargs), *errors]
 

@@ -1,7 +1,7 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007, E008, E015, E016, W003, W005 and W006 need a connection, so a plain `check`,
-`runserver` and other commands leave them out, as they do Django's deployment checks.
+All but E007, E008, E015, E016, W003, W005, W006 and W008 need a connection, so a plain
+`check`, `runserver` and other commands leave them out, as they do Django's deployment checks.
 `check --deploy` and `check --tag dynamodb` run them.
 
     dynamo.E001   a table is missing
@@ -21,12 +21,14 @@ All but E007, E008, E015, E016, W003, W005 and W006 need a connection, so a plai
     dynamo.I001   DynamoDB is another engine than AWS's, and this cannot be verified
     dynamo.W006   an overridden `save` or `create`, or a receiver of a model's signal, is not called
     dynamo.W007   the engine refuses queries of an index with several partition or sort attributes
+    dynamo.W008   there is no such setting
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -46,6 +48,7 @@ from dynamo.cache.items import CacheItem
 from dynamo.client.endpoints import configured_endpoint, is_loopback
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.sending import send
+from dynamo.client.settings import SETTINGS
 from dynamo.exceptions import (
     DynamoError,
     Rejected,
@@ -77,6 +80,9 @@ _SIGNALS = (
 #: What does not call a method of a model.
 _CALLERS = {"save": "create and change", "create": "forms, save and create_many"}
 _PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
+
+#: How similar to the name of a setting one is at least that is reported, as `difflib` measures it.
+_NEAR = 0.85
 
 #: How many items of a table are read. Guard items are counted as well.
 SAMPLE = 100
@@ -149,6 +155,18 @@ def check_dynamodb() -> Findings:
         yield from _check_tables()
     except DynamoError as error:
         yield "E005", " ".join(str(error).split())
+
+
+@_check(TAG)
+def check_settings() -> Findings:
+    """Check that no setting looks like one of the library's and is not. Costs no request."""
+    for name in sorted({*dir(settings)} - SETTINGS.keys()):
+        nearest = get_close_matches(name, SETTINGS, n=1, cutoff=_NEAR)
+        if nearest or name.startswith("DYNAMODB_"):
+            advice = (
+                f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(SETTINGS)}."
+            )
+            yield "W008", f"There is no setting {name}. {advice}"
 
 
 @_check(Tags.models, TAG)

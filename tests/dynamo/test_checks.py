@@ -47,6 +47,24 @@ def test_an_id_of_a_check_has_one_meaning() -> None:
     assert len(listed) == len({*listed}) > 15
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("DYNAMODB_TABEL_PREFIX", "Did you mean DYNAMODB_TABLE_PREFIX?"),
+        ("DYNAMO_TABLE_PREFIX", "Did you mean DYNAMODB_TABLE_PREFIX?"),
+        ("DYNAMODB_TIMEOUT", "There are DYNAMODB_TABLE_PREFIX, "),
+        ("AWS_REGIONS", "Did you mean AWS_REGION?"),
+    ],
+)
+def test_a_setting_that_would_be_ignored_is_reported(settings: Any, name: str, said: str) -> None:
+    assert checks.check_settings() == []
+    setattr(settings, name, "x")
+
+    [warning] = checks.check_settings()
+
+    assert warning.msg.startswith(f"There is no setting {name}. {said}")
+
+
 def test_without_time_zones_a_model_with_times_is_an_error(settings: Any) -> None:
     assert checks.check_time_zones() == []
     settings.USE_TZ = False

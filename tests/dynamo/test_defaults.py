@@ -5,8 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
-from dynamo.apps import complete
+from dynamo.client.settings import complete
 
 OWN = {"DYNAMODB_TABLE_PREFIX": "shop-", "AWS_REGION": "eu-west-1"}
 
@@ -35,3 +36,20 @@ def test_settings_of_the_project_are_kept_and_the_local_engine_needs_debug_and_n
     is_local = given["DEBUG"] and not has_endpoint
     assert vars(settings).items() >= {**expected, "DYNAMODB_LOCAL": is_local}.items()
     assert Path("/srv/shop/var") == settings.DYNAMODB_LOCAL_DIR
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DYNAMODB_TABLE_PREFIX", 5),
+        ("DYNAMODB_MAX_CONNECTIONS", "64"),
+        ("DYNAMODB_LEAN", "off"),
+        ("DYNAMODB_PAGE_SECONDS", None),
+        ("LOG_COMMANDS", "yes"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_refused_at_the_start(name: str, value: object) -> None:
+    settings = SimpleNamespace(DEBUG=True, **{name: value})
+
+    with pytest.raises(ImproperlyConfigured, match=f"The setting {name} is {value!r}"):
+        complete(settings)

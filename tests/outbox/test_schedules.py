@@ -149,6 +149,14 @@ def test_check_reports_a_schedule_that_cannot_be_used(
     assert (error.id, "other" in error.msg) == ("outbox.E001", True)
 
 
+def test_check_reports_what_tasks_does_not_know(settings: Any) -> None:
+    settings.TASKS = {"default": {"BACKEND": "outbox.TaskBackend", "QUEUE": ["mails"]}}
+
+    [error] = task_backends["default"].check()
+
+    assert (error.id, error.msg) == ("outbox.E001", "TASKS['default']: QUEUE is unknown.")
+
+
 @pytest.mark.parametrize(
     ("options", "id_"),
     [
