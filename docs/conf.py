@@ -16,7 +16,7 @@ import django
 django.setup()
 
 # Packages load their names at first use, and autodoc lists only what is loaded.
-for package in map(import_module, ("dynamo", "dynamo.auth", "locks", "sequences")):
+for package in map(import_module, ("dynamo", "dynamo.auth", "locks", "outbox", "sequences")):
     vars(package).update({name: getattr(package, name) for name in package.__all__})
 
 HERE = Path(__file__).parent
