@@ -63,10 +63,12 @@ def chapter(title: str) -> str:
 
 
 def files(project: str) -> dict[str, str]:
-    """The text of each file of a chapter's project, by its path, without its tests."""
+    """The text of each file that a chapter shows or that its project begins with, by its path."""
     common = chapter("Settings")
     [console] = re.findall("^EMAIL_BACKEND = .+\n", common, re.MULTILINE)
-    before = files("members") if project in CONTINUED else dict(FILE.findall(common))
+    before = dict(FILE.findall(common))
+    if project in CONTINUED:  # and change the command
+        before = {name: text for name, text in files("members").items() if "commands" not in name}
     shown = dict(FILE.findall(chapter(CHAPTERS[project])))
     settings = [before["club/settings.py"], shown.get("club/settings.py", "")]
     if project not in CONTINUED:
@@ -80,12 +82,13 @@ def files(project: str) -> dict[str, str]:
     }
 
 
-def tests_of(project: str) -> dict[str, str]:
-    """What the chapter adds from the example."""
-    example = ROOT / "examples" / project
+def example(project: str) -> dict[str, str]:
+    """The finished files of a chapter: also those that it names without showing them."""
+    folder = ROOT / "examples" / project
     return {
-        str(file.relative_to(example)): file.read_text(encoding="utf-8")
-        for file in example.glob("members/tests.py")
+        str(file.relative_to(folder)): file.read_text(encoding="utf-8")
+        for file in folder.rglob("*.*")
+        if file.suffix in {".py", ".html"} and file.name != "__init__.py"
     }
 
 
@@ -106,7 +109,7 @@ def type_session(
 
     `programs` is the folder of the `python` to use; without it, forks of our `python` run commands.
     """
-    write_files(files(project) | tests_of(project), folder)
+    write_files(files(project) | example(project), folder)
     [session] = SESSION.findall(chapter(CHAPTERS[project]))
     commands = re.findall(r"^\$ (.+)$", session, re.MULTILINE)
     shown = "".join(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests import ownapp
 from tests.fork_server import ROOT, fork_server
-from tests.tutorial import files, write_files
+from tests.tutorial import example, write_files
 
 #: A required attribute of each kind that can be typed.
 MODELS = """
@@ -229,8 +229,8 @@ MIDDLEWARE.append("django.contrib.auth.middleware.RemoteUserMiddleware")
 
 
 def test_users_without_usernames_work_in_every_command_and_page(tmp_path: Path) -> None:
-    admin = files("admin")
-    users = files("users")
+    admin = example("admin")
+    users = example("users")
     page = "members/templates/page.html"
     changed = {
         page: users[page].replace("user.username", "user"),
@@ -246,7 +246,7 @@ def test_users_without_usernames_work_in_every_command_and_page(tmp_path: Path) 
 
 
 def test_a_user_whom_the_web_server_names_is_made_once(tmp_path: Path) -> None:
-    users = files("users")
+    users = example("users")
     settings = users["club/settings.py"] + BY_THE_SERVER
 
     changed = {"club/settings.py": settings, "members/tests.py": REMOTE}

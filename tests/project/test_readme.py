@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from tests import ownapp
 from tests.commands import ROOT, run
 from tests.fork_server import fork_server
-from tests.tutorial import CHAPTERS, FILE, files, type_session, write_files
+from tests.tutorial import CHAPTERS, FILE, chapter, example, files, type_session, write_files
 
 GUIDE = (ROOT / "dynamo" / "guide.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -174,17 +175,12 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(project: str, tmp_path
 
 
 @pytest.mark.parametrize("project", CHAPTERS)
-def test_the_examples_are_the_tutorials_files(project: str) -> None:
-    example = ROOT / "examples" / project
-    stored = {
-        str(file.relative_to(example)): file.read_text(encoding="utf-8")
-        for file in example.rglob("*.*")
-        if file.suffix in {".py", ".html"} and file.name not in {"__init__.py", "tests.py"}
-    }
-    # The console makes these.
-    short = {name for name, text in stored.items() if text == "{% extends 'page.html' %}\n"}
+def test_the_examples_have_what_the_tutorial_shows(project: str) -> None:
+    stored = example(project)
 
-    assert files(project) == {name: stored[name] for name in stored.keys() - short}
+    assert files(project).items() <= stored.items()
+    for lines in re.findall(r"^```py\n(.*?)^```$", chapter(CHAPTERS[project]), re.DOTALL | re.M):
+        assert any(indent(lines, " " * 8) in text for text in stored.values())
 
 
 def test_users_sign_up_in_thirty_lines() -> None:
