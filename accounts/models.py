@@ -192,7 +192,7 @@ class AbstractAccount(AbstractUser):
         attribute = cls.get_attributes()[name]
         if isinstance(attribute, InputAttribute):
             return attribute.form_field(**changes)
-        field: forms.Field = cls._meta.get_field(name).formfield()
+        field = cast(forms.Field, cls._meta.get_field(name).formfield())
         field.validators += getattr(attribute, "validators", [])
         return field
 

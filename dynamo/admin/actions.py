@@ -51,7 +51,7 @@ Function = Callable[..., object]
 #: The function of an action, its name and its description.
 Described = tuple[Function, str, str]
 
-_Action = TypeVar("_Action", bound=Callable[..., Any])
+_Action = TypeVar("_Action", bound=Callable[..., object])
 
 
 @overload
@@ -76,7 +76,7 @@ def action(
     permissions: Sequence[str] | None = None,
     description: Any = None,
     dangerous: bool = False,
-) -> Any:
+) -> object:
     """Like contrib's decorator, but the method is called for each selected item in turn.
 
     Each call has its own transaction.
@@ -89,7 +89,7 @@ def action(
     of the permissions. A dangerous action asks for the password.
     """
 
-    def decorated(made: Any) -> Any:
+    def decorated(made: Any) -> object:
         made.dangerous = dangerous
         return decorators.action(made, permissions=permissions, description=description)
 
@@ -123,7 +123,7 @@ def as_stored(item: M) -> M:
 class ActionAdmin(ListAdmin[M]):
     """The actions of a ModelAdmin, deletion among them."""
 
-    def __init__(self, model: type[Model], admin_site: Any) -> None:
+    def __init__(self, model: type[Model], admin_site: object) -> None:
         super().__init__(model, admin_site)
         for name, function in self._named_actions().items():
             LogEntry.labels.setdefault(name, _described(function, name))

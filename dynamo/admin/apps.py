@@ -1,5 +1,6 @@
 """The app `admin`: templates, static files and translations are those of contrib.admin."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import django
@@ -9,7 +10,7 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as djangos_lazy
 
 
-def _check(app_configs: object, **kwargs: object) -> list[checks.CheckMessage]:
+def _check(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[checks.CheckMessage]:
     # Imported here, because a process that serves pages loads contrib.admin only with the URLs.
     from dynamo.admin.checks import check_admin
 

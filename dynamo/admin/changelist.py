@@ -70,7 +70,7 @@ class Filter:
 
     def __init__(self, name: str, changelist: ChangeList) -> None:
         self.name, self.changelist = name, changelist
-        field: Any = changelist.model._meta.get_field(name)
+        field = changelist.model._meta.get_field(name)
         self.title = field.verbose_name
         self.value = changelist.filters.get(name, "")
         self.pairs = [(str(value), label) for value, label in field.flatchoices]
@@ -93,7 +93,7 @@ class ChangeList:
     preserved_filters = ""
     is_facets_optional = add_facets = show_full_result_count = False
 
-    def __init__(self, request: HttpRequest, model_admin: Any) -> None:
+    def __init__(self, request: HttpRequest, model_admin: ListAdmin) -> None:
         self.model_admin, self.model = model_admin, model_admin.model
         self.opts = self.lookup_opts = opts = model_admin.opts
         self.search_fields = model_admin.get_search_fields(request)
@@ -214,7 +214,7 @@ class ListAdmin(Options[M]):
         }
         return self._render(request, "change_list.html", self.change_list_template, context)
 
-    def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
+    def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[M]:
         """The items of the page. Costs 1 request; of a whole table at most 3."""
         if changelist.query:
             return self.get_search_results(request, changelist.query, changelist.after)
@@ -226,7 +226,7 @@ class ListAdmin(Options[M]):
 
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
-    ) -> Page[Any]:
+    ) -> Page[M]:
         """A page of the items that `search_fields` find: those of the first field first.
 
         A unique attribute finds the item with the value; if it is searchable, also the items whose
@@ -240,7 +240,7 @@ class ListAdmin(Options[M]):
         place, _dot, cursor = (after or "0.").partition(".")
         if not (len(place) < 4 and place.isdecimal() and int(place) < len(fields)):
             raise BadCursor
-        found: dict[Any, Any] = {}
+        found: dict[object, M] = {}
         for number, name in list(enumerate(fields))[int(place) :]:
             page = self._search(name, search_term, cursor or None)
             before = filter(None, map(self._searchable, fields[:number]))
@@ -282,7 +282,7 @@ class ListAdmin(Options[M]):
             begins = ""
         if not begins:
             return Page(found, None)
-        page: Page[Any] = self.model.search(name, text, **self._page_options(after))
+        page = self.model.search(name, text, **self._page_options(after))
         return Page([*found, *page], page.next)
 
     def _find(self, name: str, text: str) -> list[Any]:
@@ -295,7 +295,7 @@ class ListAdmin(Options[M]):
 
     def _partition(
         self, source: Source, text: object, after: str | None, *, descending: bool = False
-    ) -> Page[Any]:
+    ) -> Page[M]:
         try:
             value = _converted(self.model, {source.partition: text})[source.partition]
         except Http404:

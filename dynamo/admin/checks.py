@@ -8,10 +8,10 @@ dynamo.E014   a model of a relational database, or a ModelAdmin of contrib.admin
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.admin.sites import all_sites
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
@@ -64,7 +64,7 @@ _PROCESSORS = (
 )
 
 
-def check_admin(app_configs: Any, **kwargs: object) -> list[CheckMessage]:
+def check_admin(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
     """Check what is registered. Costs no request."""
     found: list[CheckMessage] = []
     # A check stays registered when a test has installed the app for a while.
@@ -103,7 +103,7 @@ def check_admin(app_configs: Any, **kwargs: object) -> list[CheckMessage]:
     return found
 
 
-def check_model_admin(model_admin: object) -> list[CheckMessage]:
+def check_model_admin(model_admin: ListAdmin) -> list[CheckMessage]:
     kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
     return [
         Error(text, hint, obj=type(model_admin), id=f"dynamo.{number}")
@@ -162,7 +162,7 @@ def _not_asked(model_admin: Any) -> Problems:
         )
 
 
-def _additions(model_admin: Any) -> Problems:
+def _additions(model_admin: ListAdmin) -> Problems:
     """The reason why items cannot be added."""
     # A class that overrides the method decides itself who may add items.
     if type(model_admin).has_add_permission is ListAdmin.has_add_permission:
@@ -202,7 +202,7 @@ def _names(model_admin: Any) -> Problems:
                 yield text, None
 
 
-def _queries(model_admin: Any) -> Problems:
+def _queries(model_admin: ListAdmin) -> Problems:
     """Options that no Query can serve: all items would have to be read."""
     model = model_admin.model
     partitions = {source.partition for source in sources(model)}
@@ -230,7 +230,8 @@ def _queries(model_admin: Any) -> Problems:
             )
     if len(model_admin.ordering or ()) > 1:
         yield "ordering names several attributes.", "Name the sort key of the index alone."
-    name = model_admin.list_index is not None and str(model_admin.list_index.Meta.index_name)
+    shown = model_admin.list_index
+    name = "" if shown is None else str(shown.Meta.index_name)
     listed = next(
         (source for source in sources(model) if source.index_name == (name or None)), None
     )

@@ -28,7 +28,7 @@ class ReferenceWidget(ForeignKeyRawIdWidget):
     def url_parameters(self) -> dict[str, str]:
         return {}
 
-    def label_and_url_for_value(self, value: Any) -> Any:
+    def label_and_url_for_value(self, value: object) -> tuple[str, str]:
         model = self.model_admin.model
         try:
             item = model.get(str(value))

@@ -29,6 +29,7 @@ from dynamo.forms import M, ModelForm
 from dynamo.model.objects import VERSION
 from dynamo.model.references import Reference
 from dynamo.transactions import Transaction
+from dynamo.wire.fields import AttributeField
 
 
 class LinesField(forms.CharField):
@@ -52,7 +53,7 @@ class ModelAdmin(ActionAdmin[M]):
     """The pages of a registered model: its list, its actions, and the forms of its items."""
 
     fields: Fields | None = None
-    form: type[ModelForm[Any]] = ModelForm
+    form: type[ModelForm] = ModelForm
 
     def check(self) -> list[CheckMessage]:
         from dynamo.admin.checks import check_model_admin
@@ -110,7 +111,9 @@ class ModelAdmin(ActionAdmin[M]):
             if name not in left_out and not is_sensitive(self.model, name)
         ]
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
+    def formfield_for_dbfield(
+        self, db_field: AttributeField, request: HttpRequest, **kwargs: object
+    ) -> forms.Field | None:
         """Contrib's method, with overrides by the class of the attribute.
 
         A `Reference` has a look-up if the user may see the list of its model.
@@ -345,7 +348,7 @@ class UserAdmin(ModelAdmin[M]):
     search_fields = ("username", "email")
     add_fields: Fields = ("username", "email", "password1", "password2")
 
-    def __init__(self, model: Any, admin_site: Any) -> None:
+    def __init__(self, model: Any, admin_site: object) -> None:
         super().__init__(model, admin_site)
         absent = {name for name in ("username", "email") if getattr(model, name) is None}
         for option in ("list_display", "search_fields", "add_fields"):
@@ -374,7 +377,7 @@ class UserAdmin(ModelAdmin[M]):
 
     def get_form(
         self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: object
-    ) -> Any:
+    ) -> type[ModelForm[M]]:
         if obj is None:
             # It needs the user model, which is loaded later.
             from dynamo.auth.forms import UserCreationForm

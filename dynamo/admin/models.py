@@ -94,7 +94,7 @@ class LogEntry(PlainModel):
     @property
     def content_type(self) -> object:
         """What index pages show below the item: the project's action, or else the model."""
-        options: Any = (getattr(model, "_meta", None) for model in all_models())
+        options = (getattr(model, "_meta", None) for model in all_models())
         label = self.model_label
         names = (
             option.verbose_name for option in options if option and option.label_lower == label

@@ -51,7 +51,7 @@ class Options(_ModelAdmin, Generic[M]):
 
     list_per_page = 50
     #: The list shows this partition of this index (`Member.by_club`) at first; else the table.
-    list_index: GlobalSecondaryIndex[Any] | None = None
+    list_index: GlobalSecondaryIndex | None = None
     list_partition: object = None
     #: Which of `add`, `change` and `delete` ask for the password.
     dangerous: Sequence[str] = ()

@@ -55,7 +55,7 @@ class Right:
     """
 
     item: Model
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
     elements: Mapping[str, str] = field(default_factory=dict)
     also: Condition | None = None
 
@@ -63,7 +63,7 @@ class Right:
         attributes = self.item.get_attributes()
         condition = self.item._exists_condition()
         for name, value in self.values.items():
-            has_value: Any = attributes[name] == value
+            has_value = attributes[name] == value
             # An item that is stored without the attribute is read with its constant default.
             if attributes[name].default == value:
                 has_value = has_value | attributes[name].does_not_exist()
@@ -287,7 +287,7 @@ class AdminSite(_AdminSite):
     ) -> HttpResponseBase:
         return JavaScriptCatalog.as_view(packages=["dynamo.admin"])(request)
 
-    def get_log_entries(self, request: HttpRequest) -> Any:
+    def get_log_entries(self, request: HttpRequest) -> object:
         """The newest entries of this month, read by the index page if it shows them."""
         return _NewestEntries()
 

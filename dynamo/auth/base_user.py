@@ -165,7 +165,7 @@ class AbstractBaseUser(Model):
         return now if last is None else max(now, last + timedelta(microseconds=1))
 
     def no_later_sign_in(self, than: datetime) -> Condition:
-        last_login: Any = type(self).last_login
+        last_login = type(self).last_login
         return last_login.does_not_exist() | (last_login < than)
 
     def _is_now(self, stored: Item) -> None:

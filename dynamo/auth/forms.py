@@ -22,7 +22,7 @@ class RepeatableMixin:
     """For forms of a new password: one that is sent twice is a success both times."""
 
     @sensitive_variables()
-    def set_password_and_save(self, user: Any, *args: object, **options: object) -> Any:
+    def set_password_and_save(self, user: Any, *args: object, **options: object) -> AbstractUser:
         parent: Any = super()
         try:
             return parent.set_password_and_save(user, *args, **options)

@@ -19,7 +19,7 @@ class UserManager(Manager[Any]):
 
     _alters_data = ("create_user", "create_superuser")
 
-    def __get__(self, instance: object, model: type[Any]) -> Self:
+    def __get__(self, instance: object, model: type) -> Self:
         return cast(Self, super().__get__(instance, model))
 
     @sensitive_variables()

@@ -73,8 +73,8 @@ class UserOptions(Options):
             fields[name].blank = False
         return fields
 
-    def get_field(self, name: str) -> Any:
-        field: Any = super().get_field(name)
+    def get_field(self, name: str) -> AttributeField:
+        field = super().get_field(name)
         if name == self.model.USERNAME_FIELD:
             field = copy(field)
             # The sign-in form also takes an email address as username.
@@ -210,7 +210,7 @@ class AbstractUser(AbstractBaseUser):
     def __str__(self) -> str:
         return str(self.get_username())
 
-    def get_username(self) -> Any:
+    def get_username(self) -> str:
         return getattr(self, self.USERNAME_FIELD)
 
     natural_key = _user.natural_key

@@ -11,7 +11,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import UnicodeSetAttribute
 
-from dynamo.client.plain import all_models
+from dynamo.client.plain import PlainModel, all_models
+from dynamo.wire.attributes import StrOrPromise
 
 #: The permissions on the items of each model.
 ACTIONS = ("add", "change", "delete", "view")
@@ -25,7 +26,7 @@ class NamesAttribute(UnicodeSetAttribute):
         self.validators = [validator]
 
 
-def permission(action: str, model: type[Any]) -> str:
+def permission(action: str, model: type[PlainModel]) -> str:
     """The permission to `action` ("add", "change", "delete", "view") items of `model`."""
     return f"{model._meta.app_label}.{action}_{model._meta.model_name}"
 
@@ -57,5 +58,5 @@ def names_of(typed: str | Collection[str]) -> set[str]:
     return set(filter(None, map(str.strip, lines)))
 
 
-def refuse(text: Any, names: set[str]) -> NoReturn:
+def refuse(text: StrOrPromise, names: set[str]) -> NoReturn:
     raise ValidationError(text, code="unknown", params={"names": ", ".join(sorted(names))})

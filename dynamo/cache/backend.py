@@ -117,7 +117,11 @@ class DynamoCache(AltersData, BaseCache):
         return self.get(key, UNREADABLE, version) is not UNREADABLE
 
     def set(
-        self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        key: object,
+        value: object,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> None:
         """Store `value`, whatever is stored. Costs 1 request.
 
@@ -132,7 +136,11 @@ class DynamoCache(AltersData, BaseCache):
             send("PutItem", {"TableName": CacheItem.table(), "Item": item})
 
     def set_if_present(
-        self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        key: object,
+        value: object,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> bool:
         """Store `value` if `key` has a value now; else return False. Costs 1 request.
 
@@ -148,7 +156,11 @@ class DynamoCache(AltersData, BaseCache):
         return bool(_put(item, PRESENT, _VALUE_NAME))
 
     def add(
-        self, key: object, value: Any, timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        key: object,
+        value: object,
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> bool:
         """Store `value` if `key` has none or an expired one; of many callers one gets True.
 
@@ -189,7 +201,7 @@ class DynamoCache(AltersData, BaseCache):
         request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
         return is_live(send("DeleteItem", request).get("Attributes") or None)
 
-    def delete_if(self, key: object, value: Any, version: Version = None) -> bool:
+    def delete_if(self, key: object, value: object, version: Version = None) -> bool:
         """Delete `key` if its value is `value`, a text or a number; whether it was. 1 request.
 
         After a lost reply the answer may be False although it was this call that deleted it.
@@ -245,7 +257,10 @@ class DynamoCache(AltersData, BaseCache):
         return {key: value for key, value in values.items() if value is not UNREADABLE}
 
     def set_many(
-        self, data: dict[Any, Any], timeout: Seconds = DEFAULT_TIMEOUT, version: Version = None
+        self,
+        data: Mapping[str, object],
+        timeout: Seconds = DEFAULT_TIMEOUT,
+        version: Version = None,
     ) -> list[object]:
         """Store every value of `data`, not all or none. Costs 1 request per 25.
 
@@ -276,7 +291,7 @@ class DynamoCache(AltersData, BaseCache):
         stay.
         """
         self._refuse_problem()
-        request: dict[str, Any] = {
+        request: Request = {
             "TableName": CacheItem.table(),
             "ProjectionExpression": "#key",
             "FilterExpression": "attribute_not_exists(#location)",
@@ -310,7 +325,9 @@ class DynamoCache(AltersData, BaseCache):
         """The epoch milliseconds at which `timeout` ends; None for never, or `EXPIRED`."""
         return ends_at(self.default_timeout if timeout == DEFAULT_TIMEOUT else timeout)
 
-    def _new_item(self, key: object, version: Version, value: Any, expires_at: int | None) -> Item:
+    def _new_item(
+        self, key: object, version: Version, value: object, expires_at: int | None
+    ) -> Item:
         item = self._empty_item(key, version, expires_at)
         return item | {"value": encoded(key, item["key"]["S"], value)}
 

@@ -7,6 +7,7 @@ from django.contrib.auth.management.commands import createsuperuser
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.db import models
 
 from dynamo.auth.passwords import check_new_password
 from dynamo.management.base import DynamoCommand, read_line
@@ -28,7 +29,7 @@ class Command(DynamoCommand, createsuperuser.Command):
             help="read the password from a line of stdin, and ask for nothing",
         )
 
-    def handle(self, *args: object, password_stdin: bool = False, **options: object) -> Any:
+    def handle(self, *args: object, password_stdin: bool = False, **options: object) -> str | None:
         given = {}
         if password_stdin:
             options["interactive"] = False
@@ -53,7 +54,9 @@ class Command(DynamoCommand, createsuperuser.Command):
             raise CommandError(f"Password: {' '.join(error.messages)}") from error
         return password
 
-    def get_input_data(self, field: Any, message: str, default: Any = None) -> Any:
+    def get_input_data(
+        self, field: models.Field, message: str, default: str | None = None
+    ) -> str | None:
         """Ask for a value. None if it breaks a rule: then Django's command asks again."""
         value = super().get_input_data(field, message, default)
         if value is not None:
