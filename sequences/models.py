@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from dynamo.client import bulk
-from dynamo.client.plain import PlainModel
+from dynamo.client.plain import PlainModel, not_supported
 from dynamo.client.sending import read_item
 from dynamo.client.writes import write_one
 from dynamo.model.base import Model
@@ -242,6 +242,8 @@ class NumberedModel(Model):
     def insert(self, **_options: object) -> NoReturn:
         name = type(self).__name__
         raise TypeError(f"Numbers are issued: call sequences.issue({name}(…), series=…).")
+
+    create_many = not_supported("Numbers are issued: call sequences.issue(…) for each item.")
 
     def delete(self, *_conditions: object, **_options: object) -> NoReturn:
         raise TypeError(self._never_deleted)

@@ -12,7 +12,7 @@ from dynamo import Stale, TextAttribute, Transaction, Unique
 from dynamo.forms import ModelForm, modelform_factory
 from sequences import NumberedItem, RequestIdReused, issue
 from tests.commands import run
-from tests.numbered import Entry, Ticket, new_series, stored_items, stored_numbers
+from tests.numbered import Entry, Ticket, new_series, stored_items, stored_numbers, ticket
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -114,6 +114,22 @@ def test_numbered_items_have_no_unique_values_and_never_expire(
 
     with pytest.raises(TypeError, match="can neither be unique nor expire"):
         type(NumberedItem)("Badge", bases, {**names, "Meta": meta, "__module__": __name__})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Ticket.create(subject="a", series="s"), "call sequences.issue"),
+        (lambda: Ticket.create_many([Ticket(subject="a")]), "call sequences.issue"),
+        (lambda: Ticket.objects.create(subject="a"), "call sequences.issue"),
+        (lambda: Ticket(subject="a").save(), "call sequences.issue"),
+        (lambda: Ticket.get_or_create(subject="a"), "Give the key"),
+        (lambda: ticket("s").delete(), "leave a gap"),
+    ],
+)
+def test_calls_that_would_leave_a_gap_are_refused(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call()
 
 
 def test_guard_items_of_request_ids_are_not_items() -> None:
