@@ -122,10 +122,9 @@ class Worker:
         self._running: dict[str, Attempt | None] = {}
         #: The partitions in which another worker was faster since the last look.
         self._contended: set[str] = set()
-        #: Those whose last look found the most that it reads, and those of them whose deferred
-        #: tasks come next.
-        self._full: set[str] = set()
-        self._deferred: set[str] = set()
+        #: Whether a shard had more tasks than a look reads. The next look then reads the deferred
+        #: ones only, which come last and would otherwise never run under load.
+        self._is_full = self._only_deferred = False
         self._watches: dict[Holder, HolderWatch] = {}
         self._log_once = lru_cache(MOST_DAMAGED)(log.error)
         self._wake = threading.Event()
@@ -183,21 +182,23 @@ class Worker:
         return False
 
     def _look(self, *, once: bool) -> bool:
-        """Let threads run what can be claimed. Returns whether a task was found.
+        """Let threads run what can be claimed. Returns whether to look again at once.
 
         The most urgent tasks are first. Tasks whose worker is gone are placed again, and count as
         well.
         """
         self._contended.clear()
-        self._deferred = {name for name in self._full if random.random() < 0.25}  # noqa: S311 - no secret
+        self._only_deferred, self._is_full = self._is_full, False
         # Workers meet less often if the order is another one each time.
         random.shuffle(self._partitions)
         found = self._find(self._partitions, once)
         has_recovered = self._recover([item for item in found if item.lease], at_once=once)
         waiting = [item for item in found if not item.lease]
-        longest = max((item.due_seconds for item in waiting), default=0.0)
-        tasks_looked_for.send_robust(Worker, seconds=longest)
-        return self._hand_out(self._waiting(waiting, once)) or has_recovered
+        if not self._only_deferred:
+            longest = max((item.due_seconds for item in waiting), default=0.0)
+            tasks_looked_for.send_robust(Worker, seconds=longest)
+        has_given = self._hand_out(self._waiting(waiting, once))
+        return has_given or has_recovered or self._only_deferred
 
     def _find(self, partitions: list[str], is_consistent: bool) -> list[TaskItem]:
         """The tasks of partitions that are due, without those that this worker runs."""
@@ -209,7 +210,7 @@ class Worker:
 
     def _read(self, partition: str, is_consistent: bool) -> list[TaskItem]:
         """The first tasks of a partition that are due: those that run, and some that wait."""
-        due = TaskItem.sort.between(*bounds(now(), only_deferred=partition in self._deferred))
+        due = TaskItem.sort.between(*bounds(now(), only_deferred=self._only_deferred))
         found: list[TaskItem] = []
         waiting = 0
         try:
@@ -228,7 +229,8 @@ class Worker:
             if is_consistent:
                 raise
             log.warning("Tasks of %s cannot be read: %s", partition, error)
-        (self._full.add if waiting == FOUND_PER_SHARD else self._full.discard)(partition)
+        if waiting == FOUND_PER_SHARD and not self._only_deferred:
+            self._is_full = True
         return found
 
     def _leave_out(self, _stored: Item, error: DamagedItem) -> None:
@@ -303,9 +305,11 @@ class Worker:
         by_holder: dict[Holder, list[TaskItem]] = {}
         for item in held:
             by_holder.setdefault(Holder(item.lease, item.fence), []).append(item)
-        self._watches = {
+        has_seen_all = not (self._is_full or self._only_deferred)
+        watches = {
             holder: self._watches.get(holder) or HolderWatch(*holder) for holder in by_holder
         }
+        self._watches = ({} if has_seen_all else self._watches) | watches
         has_recovered = False
         for holder, items in by_holder.items():
             try:

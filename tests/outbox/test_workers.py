@@ -1,6 +1,7 @@
 """Attempts that fail, workers that are stopped, killed or slow, and tasks that cannot run."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from dynamo.client.sending import send
-from locks import Lock
+from locks import Lease, Lock
 from outbox import schedules, serverless, steps, worker
 from outbox.exceptions import InvalidReturnValue, NotFinished, TaskTooSlow, UnknownTask, WorkerLost
 from outbox.framework import signals
@@ -26,6 +28,7 @@ from outbox.worker import Ran, Worker
 from tests.commands import ROOT, run
 from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
+from tests.locks.items import abandoned
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, GO, note, wait
@@ -309,6 +312,51 @@ def test_a_worker_claims_no_tasks_that_others_ran_since_it_found_them(
     # One claim of this worker, and those of the other one.
     claims = [update for update in requests_sent.of("UpdateItem") if update["TableName"] == "tasks"]
     assert len(claims) == 1 + 20
+
+
+@pytest.fixture
+def full_shards(backend: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two shards that never have less tasks than a look reads, because each enqueues itself."""
+    backend["SHARDS"] = 2
+    places = cycle([0, 1])
+    monkeypatch.setattr(random, "randrange", lambda _shards: next(places))
+    for _task in range(4 * worker.FOUND_PER_SHARD):
+        functions.enqueue_itself.enqueue(10_000)
+
+
+def deferred(call: str, lease: Lease) -> TaskItem:
+    """A task whose first attempt has failed, and that is due again."""
+    id_ = note.enqueue(call).id
+    item = steps.find(id_)
+    assert steps.claim(item, lease)
+    steps.place_again(item, pause=0.001, error=ValueError())
+    return steps.find(id_)
+
+
+@pytest.mark.usefixtures("full_shards")
+def test_a_task_that_is_due_again_runs_under_load(
+    running: Callable[..., threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if each task took longer than the time until the next look.
+    monkeypatch.setattr(worker, "LOOK_SECONDS", 0)
+    deferred("due again", Lock("w").acquire())
+
+    running(threads=1)
+
+    wait_until(lambda: len(CALLS) >= 4)
+    assert ["due again"] in CALLS[:4]
+
+
+@pytest.mark.usefixtures("full_shards")
+def test_a_task_whose_worker_is_gone_runs_again_under_load(
+    running: Callable[..., threading.Event], backend: dict[str, Any]
+) -> None:
+    backend["RETRY"]["*"] = {"delay": 0}
+    assert steps.claim(deferred("taken over", Lock("w").acquire()), abandoned("gone"))
+
+    running(threads=1)
+
+    wait_until(lambda: ["taken over"] in CALLS)
 
 
 def test_a_worker_that_is_stopped_lets_tasks_end_and_claims_no_more(
