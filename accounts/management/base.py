@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import date
 from numbers import Number
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.core.management.base import CommandParser
 
@@ -37,10 +37,10 @@ class UserCommand(DynamoCommand):
         for name, help_text in self.flags:
             parser.add_argument(name, action="store_true", help=help_text)
 
-    def handle(self, *args: object, **options: Any) -> str:
-        return self.act(find_user(options["who"]), **options)
+    def handle(self, *args: object, who: str, **options: object) -> str:
+        return self.act(find_user(who), **options)
 
-    def act(self, user: AbstractAccount, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: object) -> str:
         """Call the operation. Returns what to print."""
         type(self).operation(user, *(options[name.lower()] for name, _help in self.arguments))
         return self.said.format(user=user)

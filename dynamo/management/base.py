@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -21,6 +21,8 @@ from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.tally import Tally, collect
 from dynamo.exceptions import ErrorWithValues
 from dynamo.runtime.terminal import printable, quantity
+
+M = TypeVar("M", bound=PlainModel)
 
 log = logging.getLogger("dynamo.commands")
 
@@ -36,14 +38,14 @@ NAMED = 10
 
 
 def model_type(
-    base: type[PlainModel], kind: str, is_one: Callable[[Any], bool] = bool
-) -> Callable[[str], Any]:
+    base: type[M], kind: str, is_one: Callable[[type[M]], bool] = bool
+) -> Callable[[str], type[M]]:
     """A type for argparse: the model `app.Model`, in any case, among those that derive from `base`.
 
     `kind` says what such models are, for the message of another name; `is_one` leaves out others.
     """
 
-    def named(name: str) -> type[PlainModel]:
+    def named(name: str) -> type[M]:
         models = [model for model in all_models() if issubclass(model, base) and is_one(model)]
         for model in models:
             if model._meta.label.lower() == name.lower():

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any
 
 from dynamo.tables.findings import Progress, unseen
 
@@ -50,7 +49,7 @@ def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
         return
 
     with ExitStack() as open_bars:
-        bars: dict[str, tqdm[Any]] = {}
+        bars: dict[str, tqdm] = {}
 
         def progress(what: str, count: int) -> None:
             if what not in bars:

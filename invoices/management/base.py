@@ -1,7 +1,7 @@
 """What the invoice commands share: arguments, the account, one-line errors, invoices as text."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -41,7 +41,7 @@ class InvoiceCommand(DynamoCommand):
         for name in self.takes:
             parser.add_argument(name, **_ARGUMENTS[name])
 
-    def show(self, invoice: Invoice, options: dict[str, Any]) -> None:
+    def show(self, invoice: Invoice, options: Mapping[str, object]) -> None:
         """Print the invoice: one line, or JSON with `--json`."""
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
 
@@ -60,16 +60,16 @@ class InvoiceFileCommand(InvoiceCommand):
         """The contents of the file for `invoice`."""
         raise NotImplementedError
 
-    def handle(self, *args: object, **options: Any) -> None:
-        account, _user = find_owner(options["user"])
-        content = self.content(find_invoice(account, options["number"]))
-        if options["output"] == "-":
+    def handle(self, *args: object, user: str, number: str, output: str, **options: object) -> None:
+        account, _user = find_owner(user)
+        content = self.content(find_invoice(account, number))
+        if output == "-":
             self.stdout.buffer.write(content)  # type: ignore[attr-defined]  # the wrapped stream's
             return
         try:
-            Path(options["output"]).write_bytes(content)
+            Path(output).write_bytes(content)
         except OSError as error:
-            raise CommandError(f"Cannot write {options['output']}: {error.strerror}.") from error
+            raise CommandError(f"Cannot write {output}: {error.strerror}.") from error
 
 
 @contextmanager

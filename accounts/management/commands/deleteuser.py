@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.management.base import UserCommand
@@ -17,7 +15,7 @@ class Command(UserCommand):
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
-    def act(self, user: AbstractAccount, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: object) -> str:
         question = f"Delete the account of {user} ({user.email})?"
         if options["interactive"] and not is_confirmed(question):
             raise CommandError("Nothing was deleted.")

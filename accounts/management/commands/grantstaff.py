@@ -1,5 +1,3 @@
-from typing import Any
-
 from accounts.management.base import UserCommand
 from accounts.models import AbstractAccount
 from accounts.services import grant_staff
@@ -9,6 +7,6 @@ class Command(UserCommand):
     help = "Let an account use the staff pages. Harmless to repeat."
     flags = (("--superuser", "also allow actions on other staff"),)
 
-    def act(self, user: AbstractAccount, **options: Any) -> str:
-        grant_staff(user, superuser=options["superuser"])
+    def act(self, user: AbstractAccount, **options: object) -> str:
+        grant_staff(user, superuser=bool(options["superuser"]))
         return f"{user} is {'a superuser' if user.is_superuser else 'staff'}."

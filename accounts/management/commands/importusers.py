@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
@@ -47,27 +46,25 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(
+        self, *args: object, file: Path, workers: int, dry_run: bool, **options: object
+    ) -> None:
         self.counts: Counter[Outcome] = Counter()
         self.last_line = 0
-        with (
-            _explained_os_errors(),
-            open_rows(options["file"]) as source,
-            stop_on_signals() as interrupted,
-        ):
+        with _explained_os_errors(), open_rows(file) as source, stop_on_signals() as interrupted:
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
-            if options["dry_run"]:
+            if dry_run:
                 show = (lambda _row, _reason: None) if options["json"] else self._show
                 complaints = self._count(source, preview_users(rows), show)
                 called, place = "Rows that would be rejected", ""
             else:
-                results = import_users(rows, workers=options["workers"], stop=interrupted)
+                results = import_users(rows, workers=workers, stop=interrupted)
                 with rejected_rows(source) as reject:
                     complaints = self._count(source, results, reject)
                 called, place = "Rejected rows", f", see {source.rejected}"
             if count := self.counts[Outcome.REJECTED]:
                 complaints.append(f"{called}: {count:,}{place}.")
-            self._print_counts(**options)
+            self._print_counts(dry_run=dry_run, **options)
         if source.fault:
             complaints.append(source.fault)
         if interrupted.is_set():
@@ -94,7 +91,7 @@ class Command(DynamoCommand):
         with tqdm.external_write_mode(file=sys.stdout):
             self.stdout.write(f"Line {row.line}: {reason}")
 
-    def _print_counts(self, *, dry_run: bool, **options: Any) -> None:
+    def _print_counts(self, *, dry_run: bool, **options: object) -> None:
         if options["json"]:
             self.stdout.write(json.dumps({outcome: self.counts[outcome] for outcome in Outcome}))
         else:

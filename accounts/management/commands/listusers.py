@@ -1,5 +1,4 @@
 from itertools import islice
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -15,15 +14,15 @@ class Command(DynamoCommand):
         parser.add_argument("--limit", type=positive, help="stop after this many accounts")
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, limit: int | None, **options: object) -> None:
         shape = as_json if options["json"] else as_row
         damaged: list[str] = []
         users = account_model().scan(
             account_model().email.exists(),
-            page_size=options["limit"],
+            page_size=limit,
             damaged=lambda _stored, error: damaged.append(error.key),
         )
-        for user in islice(users, options["limit"]):
+        for user in islice(users, limit):
             self.stdout.write(shape(user))
         if damaged:
             raise unreadable("account", damaged)

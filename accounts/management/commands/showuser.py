@@ -1,5 +1,3 @@
-from typing import Any
-
 from accounts.management.base import UserCommand, as_json, as_lines
 from accounts.models import AbstractAccount
 
@@ -8,5 +6,5 @@ class Command(UserCommand):
     help = "Show an account, without its password hash."
     flags = (("--json", "print one JSON object"),)
 
-    def act(self, user: AbstractAccount, **options: Any) -> str:
+    def act(self, user: AbstractAccount, **options: object) -> str:
         return as_json(user) if options["json"] else as_lines(user)

@@ -61,22 +61,29 @@ class Command(DynamoCommand):
             "are its attributes as stored, such as email or club,card",
         )
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(
+        self,
+        *args: object,
+        removed: str | None,
+        repair: bool,
+        model: type[Model] | None = None,
+        **options: object,
+    ) -> None:
         """Check and print; exit with code 1 if something is still wrong."""
-        self.model = options.get("model") or self.model
-        if options["removed"]:
+        self.model = model or self.model
+        if removed:
             try:
-                deleted = delete_guards(self.model, options["removed"])
+                deleted = delete_guards(self.model, removed)
             except ValueError as error:
                 raise CommandError(f"{error} Release the code without it first.") from error
             self.stdout.write(f"{quantity(deleted, 'guard')} deleted.")
             return
         with progress_bars(shown=not options["json"]) as progress:
             report = check_guards(
-                self.model, repair=options["repair"], oldest_by=self.oldest_by, progress=progress
+                self.model, repair=repair, oldest_by=self.oldest_by, progress=progress
             )
         (self._print_json if options["json"] else self._print_text)(report)
-        if wrong := self._still_wrong(report, repair=options["repair"]):
+        if wrong := self._still_wrong(report, repair=repair):
             raise CommandError(wrong)
 
     def _print_json(self, report: Report) -> None:

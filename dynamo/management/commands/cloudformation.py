@@ -18,7 +18,7 @@ from dynamo.management.base import DynamoCommand
 from dynamo.tables.definitions import Table, all_tables
 
 #: Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids.
-Part = Mapping[str, Mapping[str, Any]]
+Part = Mapping[str, Mapping[str, object]]
 
 
 class Command(DynamoCommand):

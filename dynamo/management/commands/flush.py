@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import flush
 
@@ -31,7 +29,7 @@ class Command(DynamoCommand, flush.Command):
         super().add_arguments(parser)
         parser.add_argument("--dynamodb", action="store_true", help="empty the tables of DynamoDB")
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **options: object) -> None:
         if has_database() and not options["dynamodb"]:
             # The command prints nothing if a program calls it: Django's tests do after each test.
             if options["interactive"]:

@@ -2,7 +2,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, TextIO
 
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import loaddata
@@ -79,7 +79,7 @@ class Command(DynamoCommand, loaddata.Command):
             raise CommandError(f"{quantity(rejected, 'item')} could not be loaded.")
 
 
-def _open(file: str) -> Any:
+def _open(file: str) -> TextIO:
     compressed = file.endswith(".gz")
     return (gzip.open if compressed else open)(file, "rt", encoding="utf-8")
 

@@ -2,7 +2,6 @@
 
 import json
 from itertools import islice
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -13,7 +12,7 @@ from dynamo.management.base import DynamoCommand, model_type, positive
 from dynamo.model.objects import is_secret
 from dynamo.runtime.terminal import printable
 from dynamo.wire.fields import ShownEncoder
-from dynamo.wire.types import Item
+from dynamo.wire.types import Item, Request
 
 #: How many letters of a value the table shows.
 WIDTH = 32
@@ -32,22 +31,30 @@ class Command(DynamoCommand):
         parser.add_argument("--limit", type=positive, default=25, help="25 unless given")
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
-    def handle(self, *args: object, **options: Any) -> None:
-        model, limit = options["model"], options["limit"]
-        request: dict[str, object] = {"TableName": model.table(), "Limit": limit}
-        if (text := options["partition"]) is not None:
-            (_name, partition, attribute), *_sort = model._key_attributes()
+    def handle(
+        self,
+        *args: object,
+        model: type[PlainModel],
+        limit: int,
+        partition: str | None,
+        **options: object,
+    ) -> None:
+        request: Request = {"TableName": model.table(), "Limit": limit}
+        if partition is not None:
+            (_name, stored_name, attribute), *_sort = model._key_attributes()
             try:
-                key = model.key_of_text(attribute, text)
+                key = model.key_of_text(attribute, partition)
             except (ArithmeticError, ValueError) as error:
-                raise CommandError(f"{text!r} cannot be the {partition} of an item.") from error
+                raise CommandError(
+                    f"{partition!r} cannot be the {stored_name} of an item."
+                ) from error
             request["KeyConditionExpression"] = "#key = :key"
-            request["ExpressionAttributeNames"] = {"#key": partition}
+            request["ExpressionAttributeNames"] = {"#key": stored_name}
             request["ExpressionAttributeValues"] = {":key": key}
-        pages = query_pages(request, "Scan" if text is None else "Query")
+        pages = query_pages(request, "Scan" if partition is None else "Query")
         found = (item for page, _has_more in pages for item in page if model._is_key_of(item))
         page = list(islice(found, limit + 1))
-        self._print(model, page[:limit], as_json=options["json"])
+        self._print(model, page[:limit], as_json=bool(options["json"]))
         if len(page) > limit:
             self.stderr.write("There are more: give another --limit.", lambda line: line)
 
@@ -70,7 +77,7 @@ class Command(DynamoCommand):
                 self.stdout.write("  ".join(cells).rstrip())
 
 
-def _shown(item: Any, name: str) -> Any:
+def _shown(item: PlainModel, name: str) -> object:
     value = item.attribute_values.get(name)
     hidden = name not in (item._hash_keyname, item._range_keyname) and is_secret(
         name, item.get_attributes()[name]
@@ -78,7 +85,7 @@ def _shown(item: Any, name: str) -> Any:
     return "***" if hidden and value is not None else value
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):

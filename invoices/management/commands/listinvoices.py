@@ -1,7 +1,6 @@
 """`listinvoices`: an account's invoices, newest first, as they are read."""
 
 from itertools import islice
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -20,15 +19,17 @@ class Command(InvoiceCommand):
         parser.add_argument("--year", type=positive, help="default: all years")
         parser.add_argument("--limit", type=positive, metavar="N", help="list at most N invoices")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(
+        self, *args: object, user: str, year: int | None, limit: int | None, **options: object
+    ) -> None:
         """Print each invoice as it is read, and at the end the damaged ones."""
-        account, _user = find_owner(options["user"])
+        account, _user = find_owner(user)
         damaged: list[DamagedItem] = []
-        years = [options["year"]] if options["year"] else years_of(account)
+        years = [year] if year else years_of(account)
         found = (
             invoice for year in years for invoice in all_invoices(account, year, damaged=damaged)
         )
-        for invoice in islice(found, options["limit"]):
+        for invoice in islice(found, limit):
             self.show(invoice, options)
         if damaged:
             raise unreadable("invoice", [error.key for error in damaged])

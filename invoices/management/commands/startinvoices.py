@@ -1,7 +1,5 @@
 """`startinvoices`: continue the numbers of another system."""
 
-from typing import Any
-
 from django.core.management.base import CommandError
 
 from accounts.services import find_user
@@ -18,10 +16,9 @@ class Command(InvoiceCommand):
     takes = ("number",)
     who = "a username, an email address or a primary key"
 
-    def handle(self, *args: object, **options: Any) -> None:
-        label = options["number"]
+    def handle(self, *args: object, user: str, number: str, **options: object) -> None:
         try:
-            start_numbers(find_user(options["user"]).pk, label)
+            start_numbers(find_user(user).pk, number)
         except UnknownInvoice as error:
-            raise CommandError(f"{label} is not a number such as 2026-001001.") from error
-        self.stdout.write(f"The first invoice of the year will have the number {label}.")
+            raise CommandError(f"{number} is not a number such as 2026-001001.") from error
+        self.stdout.write(f"The first invoice of the year will have the number {number}.")

@@ -2,7 +2,6 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -33,11 +32,11 @@ class Command(DynamoCommand):
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, name: str, interactive: bool, **options: object) -> None:
         """Ask on a terminal, then break the lock."""
-        lock = look(options["name"])
+        lock = look(name)
         is_held = lock.state is not State.RELEASED
-        asked = options["interactive"] and is_held and sys.stdin.isatty()
+        asked = interactive and is_held and sys.stdin.isatty()
         if asked and not is_confirmed(f"{as_row(lock, datetime.now(UTC))}\nBreak it?"):
             raise CommandError("Nothing was broken.")
         broken = break_lock(lock.name, as_seen=lock if asked else None)

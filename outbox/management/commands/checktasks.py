@@ -3,7 +3,6 @@
 import json
 import sys
 from datetime import timedelta
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -26,7 +25,7 @@ class Command(DynamoCommand):
         """Add `--json`."""
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Read all tasks that have not ended."""
         found: dict[str, list[str]] = {
             kind: [] for kind in ("waiting", "stuck", "failed", "unknown", "damaged")

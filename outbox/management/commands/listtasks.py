@@ -1,7 +1,6 @@
 """`listtasks`: list the tasks that wait, run or have failed for good."""
 
 import json
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -26,12 +25,10 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, queue: list[str], **options: object) -> None:
         """Print each task as soon as it is read."""
         damaged: list[str] = []
-        found = stored_tasks(
-            options["queue"], damaged=lambda _stored, error: damaged.append(error.key)
-        )
+        found = stored_tasks(queue, damaged=lambda _stored, error: damaged.append(error.key))
         for item in found:
             task = _as_json(item)
             text = "{status:8} {seconds:>12,.0f} s  {id}  {function}, {attempts} attempts"
@@ -40,7 +37,7 @@ class Command(DynamoCommand):
             raise unreadable("task", damaged)
 
 
-def _as_json(item: TaskItem) -> dict[str, Any]:
+def _as_json(item: TaskItem) -> dict[str, object]:
     """A task for programs. `seconds`: how long it has been due, below 0 if it is not due yet."""
     return {
         "id": item.id,

@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -39,20 +38,28 @@ class Command(DynamoCommand):
         parser.add_argument("--once", action="store_true", help="run what is due, and exit")
         parser.add_argument("--json", action="store_true", help="print one JSON object per attempt")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(
+        self,
+        *args: object,
+        queue: list[str],
+        threads: int,
+        lease: float,
+        once: bool,
+        **options: object,
+    ) -> None:
         """Run the worker. Prints a line for each attempt."""
         with stop_on_signals() as stop:
             try:
                 worker = Worker(
-                    options["queue"],
-                    threads=options["threads"],
-                    lease_seconds=options["lease"],
-                    on_ran=partial(self._print, is_json=options["json"]),
+                    queue,
+                    threads=threads,
+                    lease_seconds=lease,
+                    on_ran=partial(self._print, is_json=bool(options["json"])),
                     stop=stop,
                 )
             except ValueError as error:
                 raise CommandError(str(error), returncode=2) from error
-            worker.run(once=options["once"])
+            worker.run(once=once)
 
     def _print(self, ran: Ran, *, is_json: bool) -> None:
         shown = {**vars(ran), "seconds": round(ran.seconds, 3), "error": ran.shown_error}

@@ -42,9 +42,9 @@ def _site() -> dict[str, object]:
     class Loader(yaml.SafeLoader):
         """Reads CloudFormation's short forms, and the tags of deploy/lambda.yaml."""
 
-    def function(loader: Loader, name: str, node: Any) -> dict[str, Any]:
+    def function(loader: Loader, name: str, node: Any) -> dict[str, object]:
         if isinstance(node, yaml.ScalarNode):
-            value: Any = node.value.split(".", 1) if name == "GetAtt" else node.value
+            value: object = node.value.split(".", 1) if name == "GetAtt" else node.value
         else:
             value = loader.construct_sequence(node, deep=True)
         return {name if name == "Ref" else f"Fn::{name}": value}
@@ -56,7 +56,7 @@ def _site() -> dict[str, object]:
     return yaml.load(text, Loader)  # noqa: S506 - derived from SafeLoader
 
 
-def _policy(name: str) -> dict[str, Any]:
+def _policy(name: str) -> dict[str, object]:
     """deploy/iam-<name>.json for the resources of the template."""
     text = (settings.BASE_DIR / "deploy" / f"iam-{name}.json").read_text(encoding="utf-8")
     for written, meant in {

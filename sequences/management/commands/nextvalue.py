@@ -1,6 +1,6 @@
 """`nextvalue`: draw the next numbers of a counter."""
 
-from typing import Any, get_args
+from typing import get_args
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -31,10 +31,12 @@ class Command(DynamoCommand):
             "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
         )
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(
+        self, *args: object, name: str, count: int, strategy: Strategy, **options: object
+    ) -> None:
         """Draw and print."""
         try:
-            numbers = next_values(options["count"], options["name"], strategy=options["strategy"])
+            numbers = next_values(count, name, strategy=strategy)
         except (OverflowError, ValueError) as error:
             raise CommandError(str(error)) from error
         for number in numbers:

@@ -1,8 +1,7 @@
 """`checkuploads`: whether the table and the bucket agree."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -52,17 +51,17 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, destination: Destination, **options: object) -> None:
         with progress_bars() as progress:
-            report = check_uploads(options["destination"], progress=progress)
-        forgotten = _forgotten(report, options)
+            report = check_uploads(destination, progress=progress)
+        forgotten = _forgotten(report, destination, options)
         if options["json"]:
             self.stdout.write(_as_json(report, forgotten))
         else:
             for key in forgotten or []:
-                url = options["destination"].url_for(key)
+                url = destination.url_for(key)
                 self.stdout.write(f"{'forgotten':<10}  {printable(url)}")
-            self._print_text(options["destination"], report)
+            self._print_text(destination, report)
         if not report.is_sound:
             raise CommandError(f"Table and bucket differ: {_counted(report)}.")
 
@@ -75,14 +74,16 @@ class Command(DynamoCommand):
         self.stdout.write(f"Rows {report.rows:,}, objects {report.objects:,}: {_counted(report)}.")
 
 
-def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
+def _forgotten(
+    report: Report, destination: Destination, options: Mapping[str, object]
+) -> list[str] | None:
     """Delete what the options name, and remove it from the report. Returns None if no option is
     given."""
     asked = [kind for kind in _FORGETS if options[f"forget_{kind}"]]
     forgotten: list[str] = []
     for kind in asked:
         found = report.findings[kind]
-        keys = list(_FORGETS[kind](options["destination"], found.listed))
+        keys = list(_FORGETS[kind](destination, found.listed))
         found.listed = sorted({*found.listed} - {*keys})
         report.rows -= len(keys)
         forgotten += keys
