@@ -279,7 +279,7 @@ class ActionAdmin(ListAdmin[M]):
         if name not in actions:
             raise PermissionDenied
         if obj is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            return self._gone(request, object_id)
         back = self._home(request) if is_deletion else self.url("change", obj)
         return self._confirmed(request, actions[name], items, back)
 

@@ -40,4 +40,9 @@ class AdminConfig(SimpleAdminConfig):
         from django.contrib import admin
 
         super().ready()
-        autodiscover_modules("admin", register_to=admin.site)
+        try:
+            autodiscover_modules("admin", register_to=admin.site)
+        except ValueError as error:
+            if "must subclass ModelAdmin" in str(error):
+                error.add_note("For models of the library, write `from dynamo import admin`.")
+            raise

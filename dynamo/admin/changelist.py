@@ -21,7 +21,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 from django.views.decorators.debug import sensitive_post_parameters
 
-from dynamo.admin.options import Context, Options
+from dynamo.admin.options import Column, Context, Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import M, key_names
@@ -100,7 +100,8 @@ class ChangeList:
         self.search_help_text = model_admin.search_help_text
         self.list_per_page = model_admin.list_per_page
         # An item of an index may lack what its `__str__` needs.
-        named = {"__str__": display(lambda item: name_of(item), description=opts.verbose_name)}
+        of_item: Column = display(lambda item: name_of(item), description=opts.verbose_name)
+        named: dict[Column, Column] = {"__str__": of_item}
         shown = model_admin.get_list_display(request)
         links = model_admin.get_list_display_links(request, shown)
         self.list_display = [named.get(name, name) for name in shown]
@@ -161,7 +162,7 @@ class ChangeList:
         return self.get_query_string({PAGE_VAR: self.next}) if self.next else ""
 
     @property
-    def sortable_by(self) -> list[str | None]:
+    def sortable_by(self) -> list[Column | None]:
         """The sort key, by which the list is always sorted."""
         return [self.source.sort] if self.source and not self.query else []
 

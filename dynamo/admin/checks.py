@@ -13,6 +13,7 @@ from typing import Any
 
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.contrib.admin.options import ModelAdmin as ContribsModelAdmin
 from django.contrib.admin.sites import all_sites
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
@@ -125,7 +126,7 @@ def _not_asked(model_admin: Any) -> Problems:
     for advice, names in NOT_ASKED.items():
         for name in names.split():
             # Django 6.1 does not have all, and 5.2 has others.
-            default = getattr(ListAdmin, name, None)
+            default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name, None))
             value = getattr(own, name, default)
             if (tuple(value) if isinstance(value, list) else value) != default:
                 text = f"{name} changes nothing: the pages of dynamo.admin do not ask it."

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -10,6 +11,7 @@ from django.contrib.admin import helpers, widgets
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
@@ -17,6 +19,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
@@ -63,10 +66,23 @@ class ModelAdmin(ActionAdmin[M]):
     # URLs -----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
-        view = self.admin_site.admin_view(self.action_view)
-        action = path("<path:object_id>/action/<name>/", view, name=name)
-        return [action, *super().get_urls()]
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        views = {
+            "changelist": ("", self.changelist_view),
+            "add": ("add/", self.add_view),
+            "action": ("<path:object_id>/action/<name>/", self.action_view),
+            "history": ("<path:object_id>/history/", self.history_view),
+            "delete": ("<path:object_id>/delete/", self.delete_view),
+            "change": ("<path:object_id>/change/", self.change_view),
+        }
+        change = RedirectView.as_view(pattern_name=f"{self.admin_site.name}:{name}_change")
+        return [
+            *(
+                path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
+                for page, (to, view) in views.items()
+            ),
+            path("<path:object_id>/", self.admin_site.admin_view(change)),
+        ]
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -130,7 +146,30 @@ class ModelAdmin(ActionAdmin[M]):
                 kwargs["widget"] = ReferenceWidget(admin)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
+    def get_form(
+        self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: Any
+    ) -> Any:
+        """The form of a page, without the fields that are only shown."""
+        readonly = self.get_readonly_fields(request, obj)
+        hidden = dict.fromkeys(item for item in readonly if item in self.form.declared_fields)
+        made = {
+            "form": type(self.form.__name__, (self.form,), hidden),
+            "exclude": [*(self.get_exclude(request, obj) or ()), *readonly] or None,
+            "formfield_callback": partial(self.formfield_for_dbfield, request=request),
+        }
+        return modelform_factory(self.model, **{**made, **options})
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The values that the address of an empty form names."""
+        return dict(request.GET.items())
+
     # Pages ----------------------------------------------------------------------------------------
+
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return self.changeform_view(request, None, *args, **options)
+
+    def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        return self.changeform_view(request, *args, **options)
 
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
@@ -160,14 +199,14 @@ class ModelAdmin(ActionAdmin[M]):
             # id instead of a version it would be added, which is another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
-                return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+                return self._gone(request, object_id)
         fieldsets, readonly, form_class = self._plan(request, obj, may_write)
         operation = "add" if add else "change"
         sent = (request.POST, request.FILES) if is_post else ()
         initial = self._initial(request, form_class) if add and not is_post else None
         form = form_class(*sent, instance=obj, initial=initial)
         if obj is not None and not obj.stored and form.hidden_value() is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id or "")
+            return self._gone(request, object_id or "")
         confirm_names = self._complete(request, form, operation in self.dangerous)
         if may_write:
             fieldsets.append((None, {"fields": [*confirm_names, form._hidden]}))
@@ -318,7 +357,7 @@ class ModelAdmin(ActionAdmin[M]):
         """The audit log of an item, also of one that was deleted. Costs 2 requests."""
         obj = with_id(self.model, object_id)
         if obj is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            return self._gone(request, object_id)
         with suppress(DamagedItem):
             obj = self.get_object(request, object_id) or obj
         if not self.has_view_or_change_permission(request, obj):

@@ -1,21 +1,24 @@
 """The options of a ModelAdmin, with contrib's names, and what its pages share.
 
-Permissions, fieldsets, form fields and most options come from contrib's `ModelAdmin`. What of it
-needs the ORM is replaced here, or `dynamo.admin.checks` reports that it is never called.
+Contrib's own `ModelAdmin` is tied to the ORM. Its base class is not, so permissions, fieldsets and
+the form fields of attributes come from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import options as contribs
+from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, reverse
+from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.shown import id_of
 from dynamo.exceptions import DamagedItem
@@ -41,22 +44,47 @@ def user_of(request: HttpRequest) -> AbstractUser:
 
 
 # Its stubs know relational models only.
-_ModelAdmin: Any = contribs.ModelAdmin
+_BaseModelAdmin: Any = BaseModelAdmin
 
 
-class Options(_ModelAdmin, Generic[M]):
+#: An attribute or a method of the model or of the ModelAdmin, or a function of an item.
+Column = str | Callable[..., object]
+
+
+class Options(_BaseModelAdmin, Generic[M]):
     """What a ModelAdmin may set, and the page that each of its views answers with."""
 
     model: type[M]
 
+    list_display: Sequence[Column] = ("__str__",)
+    list_display_links: Sequence[Column] | None = ()
+    list_filter: Sequence[str] = ()
     list_per_page = 50
+    ordering: Sequence[str] = ()
+    search_fields: Sequence[str] = ()
+    search_help_text: object = None
     #: The list shows this partition of this index (`Member.by_club`) at first; else the table.
     list_index: GlobalSecondaryIndex | None = None
     list_partition: object = None
+    #: None: no actions, not even those of the site.
+    actions: Sequence[Column] | None = ()
+    action_form: Any = ActionForm
+    actions_on_top = actions_selection_counter = True
+    actions_on_bottom = save_on_top = False
     #: Which of `add`, `change` and `delete` ask for the password.
     dangerous: Sequence[str] = ()
     #: Whether additions, changes, deletions and actions need a reason.
     reason_required = False
+
+    add_form_template: str | None = None
+    change_form_template: str | None = None
+    change_list_template: str | None = None
+    delete_confirmation_template: str | None = None
+    object_history_template: str | None = None
+
+    def __init__(self, model: Any, admin_site: Any) -> None:
+        self.model, self.opts, self.admin_site = model, model._meta, admin_site
+        super().__init__()
 
     if TYPE_CHECKING:
         # Contrib's methods, which call `user.has_perm`.
@@ -68,10 +96,48 @@ class Options(_ModelAdmin, Generic[M]):
 
         def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
 
+    def get_list_display(self, request: HttpRequest) -> Sequence[Column]:
+        return self.list_display
+
+    def get_list_display_links(
+        self, request: HttpRequest, list_display: Sequence[Column]
+    ) -> Sequence[Column] | None:
+        """The columns that lead to an item: by default the first."""
+        links = self.list_display_links
+        return links if links or links is None else list(list_display)[:1]
+
+    def get_list_filter(self, request: HttpRequest) -> Sequence[str]:
+        return self.list_filter
+
+    def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
+        return self.search_fields
+
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """What the user may do, by which the index page lists the model."""
+        names = ("add", "change", "delete", "view")
+        return {name: getattr(self, f"has_{name}_permission")(request) for name in names}
+
+    @property
+    def urls(self) -> list[URLPattern]:
+        return self.get_urls()
+
     @property
     def media(self) -> forms.Media:
         scripts = "vendor/jquery/jquery.min jquery.init core admin/RelatedObjectLookups actions"
         return forms.Media(js=[f"admin/js/{name}.js" for name in scripts.split()])
+
+    def message_user(
+        self,
+        request: HttpRequest,
+        message: Any,
+        level: int | str = messages.INFO,
+        *args: Any,
+        **options: Any,
+    ) -> None:
+        """Show a message on the user's next page. `level` may be a name, as `messages.error`'s."""
+        if isinstance(level, str):
+            level = int(getattr(messages, level.upper()))
+        messages.add_message(request, level, message, *args, **options)
 
     def url(self, page: str, item: Model | None = None, *args: str) -> str:
         """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
@@ -103,6 +169,12 @@ class Options(_ModelAdmin, Generic[M]):
             **context,
         }
         return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
+
+    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        text = djangos_text("%(name)s with ID “%(key)s” doesn’t exist. Perhaps it was deleted?")
+        about = {"name": self.opts.verbose_name, "key": unquote(object_id)}
+        self.message_user(request, text % about, messages.WARNING)
+        return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
 
     def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
         if not self.has_view_or_change_permission(request):

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from django import forms
+from django.apps import apps
 from django.contrib import admin as contrib
 from django.contrib.admin import HORIZONTAL, ModelAdmin as ContribsModelAdmin, site as default_site
 from django.contrib.admin.helpers import ActionForm
@@ -15,7 +16,7 @@ from django.test import Client, override_settings
 from django.urls import path
 
 from dynamo import TextAttribute
-from dynamo.admin import AdminSite, ModelAdmin, UserAdmin
+from dynamo.admin import AdminSite, ModelAdmin, UserAdmin, apps as admin_apps
 from dynamo.forms import ModelForm, modelform_factory
 from tests.dynamo.adminpages import submit
 from tests.dynamo.desk.models import Clerk, Customer
@@ -224,10 +225,16 @@ def test_check_refuses_an_admin_of_users_that_would_let_them_grant_rights(site: 
     assert site.check(None) == []
 
 
-def test_contribs_decorator_registers_an_admin_of_ours(site: AdminSite) -> None:
-    own: Any = type("OwnAdmin", (ModelAdmin,), {"list_display": ["email"]})
+def test_contribs_decorator_of_an_admin_of_ours_names_the_right_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read_admin_module(*_args: object, **_options: object) -> None:
+        contrib.register(Customer)(type("CustomerAdmin", (ModelAdmin,), {}))
 
-    contrib.register(Customer, site=site)(own)  # type: ignore[type-var]  # contrib's stubs want its models
+    monkeypatch.setattr(admin_apps, "autodiscover_modules", read_admin_module)
 
-    assert type(site.get_model_admin(Customer)) is own
-    assert site.check(None) == []
+    with pytest.raises(ValueError, match="must subclass ModelAdmin") as refused:
+        apps.get_app_config("admin").ready()
+    assert refused.value.__notes__ == [
+        "For models of the library, write `from dynamo import admin`."
+    ]
