@@ -25,8 +25,7 @@ from dynamo.admin.actions import REASON
 from dynamo.admin.models import list_entries, month_of
 from invoices.document.invoice import Invoice
 from invoices.output.pdf import pdf_of
-from invoices.pages.base import OwnInvoicesMixin, shown_pdf
-from invoices.pages.longpages import LongPageMixin
+from invoices.pages.base import LongPageMixin, OwnInvoicesMixin, shown_pdf
 from invoices.pages.views import InvoiceListView
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, registry

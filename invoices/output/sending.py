@@ -46,8 +46,15 @@ from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooM
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.pdf import pdf_of
 from invoices.store.issuing import check_confirmed
-from invoices.store.records import Record, find_record
-from invoices.store.sendings import Outcome, Sending, same_sendings, sendings_of, stored_sendings
+from invoices.store.records import (
+    Outcome,
+    Record,
+    Sending,
+    find_record,
+    same_sendings,
+    sendings_of,
+    stored_sendings,
+)
 from outbox import TaskContext, task
 from outbox.framework import TaskResultDoesNotExist
 

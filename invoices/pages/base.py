@@ -1,6 +1,7 @@
-"""The base of the pages of invoices: the account, forms, messages for refusals."""
+"""The base of the pages of invoices: the account, forms, messages for refusals, long pages."""
 
 import logging
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from typing import Any, cast
 
@@ -10,10 +11,12 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.template.response import SimpleTemplateResponse
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _, gettext_lazy
+from django.views import View
 from django.views.generic import FormView
 
 from accounts.models import AbstractAccount
@@ -21,6 +24,8 @@ from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from accounts.sessions.middleware import read_with_visitor
 from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
+from dynamo.runtime.gates import Gate
+from dynamo.runtime.processes import PerProcess
 from invoices import exceptions
 from invoices.models import CustomerItem, SellerProfile
 from invoices.store.issuing import today
@@ -157,3 +162,49 @@ def refusal_text(error: SequenceError) -> str:
     if isinstance(error, ItemTooLarge):
         values |= {"size": -(-error.size_bytes // 1024), "limit": error.limit_bytes // 1024}
     return str(text).format(**values)
+
+
+# Pages that take long ----------------------------------------------------------------------------
+#
+# A process makes one at a time for each account. Further pages of the account wait for it. While
+# they wait, they pass their turns on to pages of other accounts. Nothing is sent to DynamoDB.
+
+#: How many accounts get a page at once. Most of these pages wait for the helper process.
+AT_ONCE = 16
+#: How many pages of an account may wait for its first one: a person opens a few in tabs.
+MOST_WAITING = 5
+#: How many pages of all accounts may wait, a third of those for which `project.middleware` has
+#: places.
+MOST_WAITING_IN_ALL = 32
+
+_gate = PerProcess(
+    lambda: Gate("a page that takes long", AT_ONCE, MOST_WAITING_IN_ALL, per=MOST_WAITING)
+)
+
+
+def one_at_a_time(account: str) -> AbstractContextManager[None]:
+    """A context whose body runs when no other one of `account` does.
+
+    Raises:
+        GateFull: `MOST_WAITING` of the account wait already, or `MOST_WAITING_IN_ALL` of all
+            accounts; or it waited until the page's deadline. See `Gate`.
+    """
+    return _gate().inside(account)
+
+
+class LongPageMixin(View):
+    """A page that takes long. Visitors who are not signed in do not wait for each other."""
+
+    def in_line(self, request: HttpRequest) -> AbstractContextManager[None]:
+        """A context whose body runs when it is this page's turn."""
+        account: Any = request.user
+        return one_at_a_time(account.pk) if account.is_authenticated else nullcontext()
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        """Make the page, including its template, when the account's earlier pages are made."""
+        with self.in_line(request):
+            response = super().dispatch(request, *args, **kwargs)
+            if isinstance(response, SimpleTemplateResponse):
+                # Django would render it after the view, beside the account's next page.
+                response.render()
+            return response

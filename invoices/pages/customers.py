@@ -13,9 +13,8 @@ from dynamo.forms import RequestIdForm
 from invoices.document.fields import fields_of
 from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
 from invoices.models import CustomerItem
-from invoices.pages.base import OwnFormView, OwnInvoicesMixin, SellerMixin
+from invoices.pages.base import LongPageMixin, OwnFormView, OwnInvoicesMixin, SellerMixin
 from invoices.pages.forms import search_field
-from invoices.pages.longpages import LongPageMixin
 from invoices.pages.views import figure
 from invoices.store import customers as book
 from invoices.store.lists import search_invoices

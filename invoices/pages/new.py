@@ -27,8 +27,7 @@ from invoices.document.requirements import language_of
 from invoices.models import CustomerItem
 from invoices.output.pdf import pdf_of
 from invoices.pages import forms, lineforms
-from invoices.pages.base import OwnFormView, SellerMixin, shown_pdf
-from invoices.pages.longpages import LongPageMixin, one_at_a_time
+from invoices.pages.base import LongPageMixin, OwnFormView, SellerMixin, one_at_a_time, shown_pdf
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
 from invoices.store.records import find_invoice

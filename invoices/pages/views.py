@@ -21,8 +21,7 @@ from invoices.output.helper import run_in_helper
 from invoices.output.pdf import pdf_of
 from invoices.output.sending import current_sendings
 from invoices.pages import forms
-from invoices.pages.base import OwnInvoicesMixin, download_page, shown_pdf
-from invoices.pages.longpages import LongPageMixin
+from invoices.pages.base import LongPageMixin, OwnInvoicesMixin, download_page, shown_pdf
 from invoices.store.issuing import today
 from invoices.store.lists import Listed, latest_invoices, list_invoices, search_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record

@@ -41,9 +41,9 @@ from invoices.store.records import (
     from_item,
     invoice_at,
     label_of_guard,
+    same_sendings,
     state_at,
 )
-from invoices.store.sendings import same_sendings
 
 VOID_REASON = SingleLine(_("Reason"), max_length=500, help_text=_("Printed on the invoice."))
 CREDIT_REASON = VOID_REASON.variant(help_text=_("Printed on the credit note."))

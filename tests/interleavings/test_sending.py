@@ -12,8 +12,7 @@ from accounts.conf import LIMITS
 from accounts.models import User
 from invoices.exceptions import AlreadySent, AlreadyVoided
 from invoices.output.sending import send_invoice
-from invoices.store.records import find_record
-from invoices.store.sendings import Sending, sendings_of
+from invoices.store.records import Sending, find_record, sendings_of
 from invoices.store.settlement import void
 from tests.interleavings.conftest import LOSSES, Explore
 from tests.interleavings.processes import apart

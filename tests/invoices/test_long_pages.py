@@ -14,7 +14,7 @@ from accounts.models import User
 from invoices.document.invoice import Customer, Seller
 from invoices.output import helper, pdf
 from invoices.output.pdf import render
-from invoices.pages import longpages
+from invoices.pages import base
 from invoices.store.issuing import issue_invoice
 from invoices.store.settlement import void
 from tests.commands import ROOT
@@ -110,8 +110,8 @@ def test_too_many_long_pages_of_an_account_at_once_are_a_429(client: Client, iss
 
     # As if others waited; how they wait: test_one_page_at_a_time.py.
     with ExitStack() as waiting:
-        for _page in range(1 + longpages.MOST_WAITING):
-            waiting.enter_context(longpages._gate().place(issuer.pk))
+        for _page in range(1 + base.MOST_WAITING):
+            waiting.enter_context(base._gate().place(issuer.pk))
         for refused in (*map(client.get, urls), client.post(NEW, typed())):
             assert refused.status_code == 429
             assert int(refused["Retry-After"]) > 0

@@ -11,8 +11,8 @@ import pytest
 
 from dynamo.runtime.deadline import page
 from dynamo.runtime.gates import GateFull, in_turn
-from invoices.pages import longpages
-from invoices.pages.longpages import MOST_WAITING, MOST_WAITING_IN_ALL, one_at_a_time
+from invoices.pages import base
+from invoices.pages.base import MOST_WAITING, MOST_WAITING_IN_ALL, one_at_a_time
 from tests.forked import in_a_child
 from tests.waiting import wait_until
 
@@ -40,7 +40,7 @@ class Pages:
 
 def places(account: str) -> int:
     """How many pages of the account are being made or wait."""
-    return longpages._gate().held(account)
+    return base._gate().held(account)
 
 
 #: How many accounts get a page at once here.
@@ -49,16 +49,16 @@ AT_ONCE = 2
 
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
-    monkeypatch.setattr(longpages, "AT_ONCE", AT_ONCE)
-    longpages._gate.reset()
+    monkeypatch.setattr(base, "AT_ONCE", AT_ONCE)
+    base._gate.reset()
     with ThreadPoolExecutor(AT_ONCE + MOST_WAITING_IN_ALL) as pool:
         made = Pages(pool)
         try:
             yield made
         finally:
             made.may_end.release(1_000)
-    assert longpages._gate()._places == []
-    longpages._gate.reset()
+    assert base._gate()._places == []
+    base._gate.reset()
 
 
 def test_pages_of_an_account_are_made_one_after_the_other(pages: Pages) -> None:
@@ -134,7 +134,7 @@ def test_an_account_that_rarely_comes_does_not_wait_for_those_that_often_come(pa
 
 
 def total() -> int:
-    return len(longpages._gate()._places)
+    return len(base._gate()._places)
 
 
 def test_a_page_that_fails_leaves_the_line() -> None:

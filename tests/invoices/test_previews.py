@@ -22,7 +22,7 @@ from invoices.document.amounts import LINE_FIELDS, Line
 from invoices.document.identifiers import EU
 from invoices.document.invoice import Customer, Draft, Seller, draw_up
 from invoices.document.requirements import rates_of
-from invoices.pages import longpages
+from invoices.pages import base
 from invoices.pages.forms import InvoiceForm
 from invoices.store.records import from_item, to_item
 from tests.clocks import hold_the_day
@@ -135,9 +135,9 @@ def test_an_empty_or_nonsensical_question_is_answered(client: Client, data: dict
 def test_too_many_questions_of_one_client_at_once_are_rejected(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(longpages, "_gate", PerProcess(lambda: Gate("a page", 2, 0, per=0)))
+    monkeypatch.setattr(base, "_gate", PerProcess(lambda: Gate("a page", 2, 0, per=0)))
 
-    with longpages.one_at_a_time("127.0.0.1"):
+    with base.one_at_a_time("127.0.0.1"):
         refused = client.post(PREVIEW, forms.typed())
         other = client.post(PREVIEW, forms.typed(), REMOTE_ADDR="192.0.2.7")
 

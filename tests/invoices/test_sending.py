@@ -27,8 +27,7 @@ from invoices.output.sending import (
     current_sendings,
     send_invoice,
 )
-from invoices.store.records import find_record
-from invoices.store.sendings import Sending, sendings_of
+from invoices.store.records import Sending, find_record, sendings_of
 from invoices.store.settlement import credit, mark_paid, void
 from locks import Lock
 from outbox import TaskContext, steps
