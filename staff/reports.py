@@ -250,38 +250,16 @@ class ReportKind:
     name: str
     key: str
     title: object
-    description: object
     work: Callable[[Progress], Result]
 
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        ReportKind(
-            "statistics",
-            "survey",
-            _("Statistics"),
-            _("Counts accounts, sign-ups, counters, locks and uploads."),
-            statistics,
-        ),
-        ReportKind(
-            "guards",
-            "checkguards",
-            _("Guard check"),
-            _("Compares every account with the guard items of its username and email address."),
-            guards,
-        ),
-        ReportKind(
-            "invoices",
-            "checkinvoices",
-            _("Invoice check"),
-            _("Looks for invoice numbers that are missing, duplicate, or beyond their counter."),
-            invoices,
-        ),
-    )
-}
-
-BY_KEY = {kind.key: kind for kind in KINDS.values()}
+_ALL = (
+    ReportKind("statistics", "survey", _("Statistics"), statistics),
+    ReportKind("guards", "checkguards", _("Guard check"), guards),
+    ReportKind("invoices", "checkinvoices", _("Invoice check"), invoices),
+)
+KINDS = {kind.name: kind for kind in _ALL}
+BY_KEY = {kind.key: kind for kind in _ALL}
 
 
 # Stored reports ----------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """The pages of what the account's invoices say of their seller."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.auth.views import RedirectURLMixin
 from django.http import HttpResponse
-from django.utils.translation import gettext as _, gettext_lazy
+from django.utils.translation import gettext as _
 
 from accounts.forms import PartialForm
 from accounts.pages.base import KeepFormMixin
@@ -44,8 +44,6 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
     template_name = "invoices/seller.html"
     form_class: Any = SellerForm
     next_page = "seller"
-    #: The headings of the page, and the fields below.
-    groups: ClassVar[dict[object, tuple[str, ...]]] = {"": SellerForm.Meta.fields}
 
     def get_form_kwargs(self) -> dict[str, Any]:
         self.profile = open_profile(self.user, self.profile)
@@ -55,14 +53,8 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
         return {"iban": readable_iban(self.profile.iban or "")}
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        context = super().get_context_data(
-            part=self.next_page, next=self.get_redirect_url(), **kwargs
-        )
-        form = context["form"]
-        context["groups"] = [
-            (title, [form[name] for name in names]) for title, names in self.groups.items()
-        ]
-        return context
+        to = self.get_redirect_url()
+        return super().get_context_data(part=self.next_page, next=to, **kwargs)
 
     def act(self, form: Any) -> HttpResponse:
         if form.try_save() is None:
@@ -75,13 +67,3 @@ class PaymentView(SellerView):
 
     form_class = PaymentForm
     next_page = "seller_payment"
-    groups: ClassVar = {
-        gettext_lazy("Bank account on invoices"): ("account_holder", "iban", "bic"),
-        gettext_lazy("Bank account without an IBAN"): (
-            "bank_name",
-            "bank_branch",
-            "account_kind",
-            "account_number",
-        ),
-        gettext_lazy("New invoices start with"): ("currency", "payment_days", "payment_terms"),
-    }

@@ -10,7 +10,7 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import delete
 from dynamo.client.sending import send
-from invoices.models import SellerProfile
+from invoices.models import SELLER_VALUES, SellerProfile
 from invoices.store.sellers import open_profile, profile_of
 from tests.factories import make_user
 from tests.invoice_factories import sell_as
@@ -64,6 +64,12 @@ def test_the_pages_store_the_seller(client: Client, ann: User) -> None:
     for url, typed in TYPED.items():
         client.post(url, dict.fromkeys(typed, ""))
     assert stored_seller(ann) == dict.fromkeys(STORED)
+
+
+def test_the_pages_have_all_values_of_the_seller(client: Client, ann: User) -> None:
+    shown = client.get(SELLER).text + client.get(PAYMENT).text
+
+    assert [name for name in SELLER_VALUES if f'name="{name}"' not in shown] == []
 
 
 @pytest.mark.parametrize(
