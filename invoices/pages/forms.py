@@ -5,7 +5,6 @@ The fields of an invoice are declared in `invoices.document.invoice`, with their
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -55,47 +54,28 @@ LAST_NUMBER = 10**15
 _SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
 
 
-#: The fields of the form by the parts of the page. The fields of a part with a title are folded
-#: away unless one has a value or an error. Fields that are not named here end the last part.
-_PARTS: dict[str, tuple[object, tuple[str, ...]]] = {
-    "customer": ("", ("customer_name", "customer_address", "customer_country")),
+#: The fields of the form by the parts of the page. Those that are not named here end the last part.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "customer": ("customer_name", "customer_address", "customer_country"),
     "more_of_customer": (
-        _("More about the customer"),
-        (
-            "customer_vat_id",
-            "customer_email",
-            "customer_language",
-            "customer_number",
-            "buyer_reference",
-        ),
+        "customer_vat_id",
+        "customer_email",
+        "customer_language",
+        "customer_number",
+        "buyer_reference",
     ),
-    "dates": (
-        _("Supply and payment"),
-        ("supplied_from", "supplied_to", "due_date", "payment_terms"),
-    ),
-    "prices": ("", ("currency", "prices_include_tax")),
-    "below": ("", ("exemption_reason", "note")),
+    "dates": ("supplied_from", "supplied_to", "due_date", "payment_terms"),
+    "prices": ("currency", "prices_include_tax"),
+    "below": ("exemption_reason", "note"),
 }
-_NAMED = set(chain.from_iterable(names for _title, names in _PARTS.values()))
-_PARTS["below"] = "", (*_PARTS["below"][1], *(name for name in TYPED_FIELDS if name not in _NAMED))
+_NAMED = set(chain.from_iterable(_PARTS.values()))
+_PARTS["below"] += tuple(name for name in TYPED_FIELDS if name not in _NAMED)
 
 
 #: A form in which nothing was typed.
 _UNKNOWN = {
     name: "" if field.is_required else field.default for name, field in TYPED_FIELDS.items()
 }
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some fields of the form. With a `title` they are folded away unless `is_open`."""
-
-    title: object
-    fields: list[forms.BoundField]
-
-    @property
-    def is_open(self) -> bool:
-        return any(field.errors or field.value() for field in self.fields)
 
 
 class InvoiceForm(RequestIdForm):
@@ -134,16 +114,13 @@ class InvoiceForm(RequestIdForm):
         self.lines = lines_of(data, about, lines or [{}])
 
     @cached_property
-    def parts(self) -> dict[str, Part]:
-        return {
-            key: Part(title, [self[name] for name in names])
-            for key, (title, names) in _PARTS.items()
-        }
+    def parts(self) -> dict[str, list[forms.BoundField]]:
+        return {key: [self[name] for name in names] for key, names in _PARTS.items()}
 
     def visible_fields(self) -> list[forms.BoundField]:
         """All fields in the order of the page."""
         lines = [bound for form in self.lines.forms for bound in form.visible_fields()]
-        *above, below = [part.fields for part in self.parts.values()]
+        *above, below = self.parts.values()
         return [*chain.from_iterable(above), *lines, *below]
 
     @property

@@ -50,6 +50,8 @@ register.filter("amount_due", amount_due)
 register.filter("bank_account", bank_account)
 #: `{{ party.country|country }}`: the country's name in the language of the page.
 register.filter("country", country_name)
+#: `{% if fields|any_filled %}`: whether a field of a form has a value or an error.
+register.filter("any_filled", lambda fields: any(item.errors or item.value() for item in fields))
 
 
 @register.filter
