@@ -466,7 +466,9 @@ class RequestIdForm(forms.Form):
 
     def renew_request_id(self) -> None:
         """Give the bound form a new request id before it is shown again."""
-        self.data = dict(self.data.items()) | {"request_id": self.new_request_id()}
+        data = cast(QueryDict, self.data).copy()
+        data["request_id"] = self.new_request_id()
+        self.data = data
 
 
 def modelform_factory(

@@ -11,6 +11,7 @@ import pytest
 from django import forms
 from django.core import signing
 from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.http import QueryDict
 from django.utils import timezone
 from pynamodb import attributes as pynamodb
 
@@ -26,7 +27,7 @@ from dynamo import (
     Transaction,
 )
 from dynamo.client.sending import send
-from dynamo.forms import ModelForm, modelform_factory
+from dynamo.forms import ModelForm, RequestIdForm, modelform_factory
 from dynamo.wire.fields import NumberField, field_of
 from tests.dynamo.adminpages import Form
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
@@ -641,3 +642,20 @@ def test_the_key_of_a_stored_item_cannot_be_edited() -> None:
     assert form.is_valid()
     form.save()
     assert {(item.row, item.guest) for item in Seat.query("red")} == {(1, "Ann")}
+
+
+class DaysForm(RequestIdForm):
+    request_id_salt = "tests"
+    days = forms.MultipleChoiceField(choices=[("mon", "Monday"), ("tue", "Tuesday")])
+
+
+def test_a_form_with_a_refused_request_id_keeps_all_that_was_chosen() -> None:
+    form = DaysForm(QueryDict("days=mon&days=tue&request_id=forged"))
+
+    assert form.errors.keys() == {"request_id"}
+
+    assert form["days"].value() == ["mon", "tue"]
+    again = QueryDict(mutable=True)
+    again.setlist("days", form["days"].value())
+    again["request_id"] = form["request_id"].value()
+    assert DaysForm(again).is_valid()
