@@ -279,23 +279,25 @@ class Transaction(AltersData):
         self.refusals = []
         while writes:
             try:
-                stored = self._send(writes)
-                break
+                try:
+                    stored = self._send(writes)
+                    break
+                except (ConditionFailed, TransactionCancelled) as error:
+                    answer = error
+                    refused = _refused(writes, answer, again=self._may_be_committed)
             except Unavailable as unavailable:
                 if unavailable.maybe_written:
                     self._may_be_committed = True
                     for write in writes:
                         write.note_unanswered()
                 raise
-            except (ConditionFailed, TransactionCancelled) as answer:
-                refused = _refused(writes, answer, again=self._may_be_committed)
-                self.refusals = _reported(refused)
-                if self.refusals:
-                    if self._is_done():
-                        break
-                    return answer
-                left_out = {refusal.write for refusal in refused}
-                writes = [write.replaced() if write in left_out else write for write in writes]
+            self.refusals = _reported(refused)
+            if self.refusals:
+                if self._is_done():
+                    break
+                return answer
+            left_out = {refusal.write for refusal in refused}
+            writes = [write.replaced() if write in left_out else write for write in writes]
         self.tell_committed(stored)
         return None
 
@@ -427,7 +429,7 @@ def _refused(
         [write] = writes
         stored = answer.item
         if repeated or callable(write.otherwise):
-            stored = stored_after(answer, write.address)
+            stored = stored_after(answer, write.address, may_be_done=repeated)
         return [Refusal(write, stored, repeated)]
     refused = []
     for write, reason in zip(writes, answer.reasons, strict=True):

@@ -51,7 +51,9 @@ class Outcome:
         Costs 1 request and 1 read unit per 4 KB if the refusal does not show it.
         """
         address: Address = {"TableName": self.request["TableName"], "Key": self.request["Key"]}
-        return None if self.refused is None else stored_after(self.refused, address)
+        if self.refused is None:
+            return None
+        return stored_after(self.refused, address, may_be_done=self.repeated)
 
 
 def write_one(operation: str, request: Request, *, repeatable: bool = True) -> Outcome:
@@ -75,12 +77,18 @@ def write_one(operation: str, request: Request, *, repeatable: bool = True) -> O
     return Outcome(request, answer.get("Attributes"))
 
 
-def stored_after(refused: ConditionFailed, address: Address) -> Item | None:
+def stored_after(refused: ConditionFailed, address: Address, *, may_be_done: bool) -> Item | None:
     """The item that refused a write; read if the answer does not show it.
 
     Some engines never return it, and no engine does if the item is absent.
+
+    Raises:
+        Unavailable: it cannot be read, so it is unknown whether a write that `may_be_done` is.
     """
-    return refused.item or read_item(address)
+    try:
+        return refused.item or read_item(address)
+    except Unavailable as error:
+        raise Unavailable(refused.operation, error.reason, may_be_done) from error
 
 
 @dataclass(frozen=True)

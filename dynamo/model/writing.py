@@ -1,6 +1,7 @@
 """Changes and deletions: an item and its guard items in one transaction, under the version read."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Never, cast
 
@@ -10,7 +11,7 @@ from pynamodb.expressions.condition import Condition
 from dynamo.client.plain import per_class
 from dynamo.client.sending import read_item
 from dynamo.client.writes import Refusal, Write
-from dynamo.exceptions import ConditionFailed
+from dynamo.exceptions import ConditionFailed, Rejected, Unavailable
 from dynamo.model.creating import Creatable, MarkedWrite
 from dynamo.model.objects import VERSION, WRITE_ID, new_write_id, next_version
 from dynamo.transactions import Transaction, joined
@@ -119,8 +120,9 @@ class Writable(Creatable):
         must still be the one that was read.
 
         Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has
-        other writes and `add` is given, 1 request and 1 read unit more. After a lost reply to a
-        call that only counts up, 1 request and 1 read unit more.
+        other writes and `add` is given, 1 request and 1 read unit more; if that gets no answer,
+        this object stays as it was. After a lost reply to a call that only counts up, 1 request
+        and 1 read unit more.
 
         Raises:
             Taken: other items have the unique values.
@@ -311,9 +313,10 @@ class Writable(Creatable):
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
-                stored = read_item(self._address())
+                # The commit is a success, also if the item was deleted or cannot be read.
+                with suppress(Unavailable, Rejected):
+                    stored = read_item(self._address())
                 if stored is None:
-                    # The item was deleted in the meantime. The commit is a success nevertheless.
                     return
             self._become(left if stored is None else stored, before, written)
 
@@ -367,7 +370,9 @@ class Writable(Creatable):
 
         def otherwise(refusal: Refusal) -> Exception | None:
             if refusal.stored is not None:
-                return self._stale()
+                # Another item may have got its key after this call deleted it.
+                may_be_done = refusal.repeated and not self.is_same_item(refusal.stored)
+                return refusal.unknown() if may_be_done else self._stale()
             if missing_ok:
                 return None
             return refusal.unknown() if refusal.resent else self._stale(is_deleted=True)

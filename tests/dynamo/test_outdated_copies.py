@@ -280,6 +280,50 @@ def test_a_deletion_in_a_transaction_refuses_an_item_that_is_gone() -> None:
     assert Parcel.get(other.pk).name == "one"
 
 
+def test_a_deletion_may_be_done_if_another_item_has_got_the_key_before_its_reply(
+    proxy: FaultProxy,
+) -> None:
+    parcel = Parcel.create(name="one")
+    proxy.plan("DeleteItem", DropReply())
+    proxy.plan("DeleteItem", Meanwhile(lambda: Parcel.create(pk=parcel.pk, name="two")))
+
+    with pytest.raises(Unavailable) as caught:
+        parcel.delete()
+
+    assert caught.value.maybe_written
+    assert Parcel.get(parcel.pk).name == "two"
+
+
+def test_a_deletion_whose_result_cannot_be_read_may_be_done(
+    proxy: FaultProxy, impatient: float
+) -> None:
+    parcel = Parcel.create(name="one")
+    proxy.plan("DeleteItem", DropReply())
+    proxy.plan("GetItem", DropReply(), times=100)
+
+    with pytest.raises(Unavailable) as caught:
+        parcel.delete()
+
+    assert (caught.value.operation, caught.value.maybe_written) == ("DeleteItem", True)
+
+
+def test_a_transaction_that_counts_is_a_success_although_the_sum_cannot_be_read(
+    proxy: FaultProxy, impatient: float
+) -> None:
+    member, parcel = ann(), Parcel.create(name="one")
+    proxy.plan("GetItem", DropReply(), times=100)
+
+    with Transaction() as write:
+        member.change(add={"visits": 1}, write=write)
+        parcel.change(name="two", write=write)
+
+    proxy.forget()
+    assert (Member.get(member.pk).visits, Parcel.get(parcel.pk).name) == (1, parcel.name)
+    assert (member.visits, parcel.name) == (0, "two")
+    with pytest.raises(Member.Stale):
+        member.change(club="go")
+
+
 @pytest.mark.parametrize("joins", [False, True], ids=["alone", "in a transaction"])
 def test_ensure_accepts_what_another_call_has_done_alone_only(joins: bool) -> None:
     member = ann()
