@@ -158,9 +158,11 @@ def issue(
         if item.ordered_by not in wire:
             raise ValueError(f"The item needs a value of {item.ordered_by}: it orders the series.")
         item.check_order(wire[item.ordered_by])
-    # Merged as in any transaction: `also` may write or require what the item refers to.
-    parts, references = Transaction(), item.reference_checks({}, wire)
-    parts.add(*also, *references)
+    parts: Iterable[Write] = also
+    if references := item.reference_checks({}, wire):
+        # `also` may write or require what the item refers to.
+        parts = Transaction()
+        parts.add(*also, *references)
     size_bytes = item_bytes(wire) + NUMBER_BYTES
     limit = ITEM_MAX_BYTES - item.reserved_bytes
     if size_bytes > limit:
