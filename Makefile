@@ -122,7 +122,7 @@ screenshots: install ## take the pictures of docs/screenshots.md
 docs: install ## make a site of the docs in build/docs/
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
 
-# What a release uploads. See docs/developers.md.
+# What a release uploads. See CONTRIBUTING.md.
 dist: install ## build the wheel and the source archive into dist/, and check them
 	@rm -rf dist/*.whl dist/*.tar.gz
 	$(BIN)/python -m build --no-isolation --outdir dist .

@@ -1,7 +1,7 @@
 """What do 1,000 sign-ups per second cost? `python -m benchmarks.scale [FILE]`
 
-Measures each operation on a new dynoxide, computes, simulates, and prints docs/scale.md or writes
-FILE. Takes some seconds.
+Measures each operation on a new dynoxide, computes, simulates, and prints docs/scale.md and
+simulation.md, or writes FILE and simulation.md. Takes some seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests import engines
 
 
 def main() -> None:
-    """Measure, compute, simulate and print the page."""
+    """Measure, compute, simulate and print the pages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("file", nargs="?", type=Path)
     file: Path | None = parser.parse_args().file
@@ -31,14 +31,15 @@ def main() -> None:
             AWS_SECRET_ACCESS_KEY="benchmarks",  # noqa: S106 - opens nothing
             EMAIL_URL="memorymail://",
         )
-        page = _page()
+        page, simulation = _pages()
     if file:
         file.write_text(page, encoding="utf-8")
+        Path(__file__).with_name("simulation.md").write_text(simulation, encoding="utf-8")
     else:
-        sys.stdout.write(page)
+        sys.stdout.write(page + simulation)
 
 
-def _page() -> str:
+def _pages() -> tuple[str, str]:
     import django
 
     django.setup()
@@ -49,7 +50,7 @@ def _page() -> str:
     for table in tables.all_tables():
         tables.create(table)
     measured = operations.measured()
-    return page.text(measured, operations.stored_bytes(), scenarios.all_rows())
+    return (page.text(measured, operations.stored_bytes()), page.simulation(scenarios.all_rows()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page docs/scale.md: what was measured, computed and simulated, and what follows."""
+"""The page docs/scale.md: what was measured and computed, and what follows; and simulation.md."""
 
 from __future__ import annotations
 
@@ -85,7 +85,25 @@ def _percent(percent: float) -> str:
     return f"{percent:.0f} %" if percent >= 0.5 else "" if percent == 0 else "< 1 %"
 
 
-def text(measured: Measured, stored: dict[str, float], rows: list[Row]) -> str:
+def simulation(rows: list[Row]) -> str:
+    """The text of simulation.md."""
+    single, transaction = (LATENCY[kind] * 1000 for kind in ("single", "transaction"))
+    return f"""# Hot keys, simulated
+
+`make scale` writes this page. It simulates partitions, keys, throttling and splits as AWS documents
+them, and calls our own functions for retries, combining and pauses. It assumes that a request takes
+{single:.0f} ms and a transaction {transaction:.0f} ms in the median, and that a hot partition is
+split after {HEAT_SECONDS:g} seconds (AWS needs minutes). *Refused* callers did not get an answer
+within 5 seconds and saw a 503, or waited for a lock for one lease and a poll.
+
+{simulated(rows)}
+
+Sources: AWS's developer guide; J. Hunter and V. Natarajan, "Scaling DynamoDB", AWS Database Blog,
+2023; M. Elhemali and others, "Amazon DynamoDB", USENIX ATC 2022.
+"""
+
+
+def text(measured: Measured, stored: dict[str, float]) -> str:
     """The whole page."""
     account_bytes = stored["account"] + 2 * stored["guard of an account"]
     sign_up_gb = account_bytes * 1000 * DAY_SECONDS / 1e9
@@ -114,8 +132,4 @@ def text(measured: Measured, stored: dict[str, float], rows: list[Row]) -> str:
         pairs_limit=two_units,
         # A little is lost between groups.
         series_limit=two_units - 10,
-        single_ms=f"{LATENCY['single'] * 1000:.0f}",
-        transaction_ms=f"{LATENCY['transaction'] * 1000:.0f}",
-        heat_seconds=f"{HEAT_SECONDS:g}",
-        simulated=simulated(rows),
     )
