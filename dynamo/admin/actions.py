@@ -16,6 +16,7 @@ from django.contrib.admin.utils import model_format_dict
 from django.contrib.auth import get_permission_codename
 from django.core import signing
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import BLANK_CHOICE_DASH
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.decorators import method_decorator
 from django.utils.safestring import mark_safe
@@ -198,6 +199,16 @@ class ActionAdmin(ListAdmin[M]):
             for name, function in named.items()
             if self._allowing(request, function, None)
         }
+
+    def get_action_choices(
+        self,
+        request: HttpRequest,
+        default_choices: Sequence[tuple[str, str]] = tuple(BLANK_CHOICE_DASH),
+    ) -> list[tuple[str, str]]:
+        """Names with descriptions, for a list of choices."""
+        actions = self.get_actions(request)
+        names = model_format_dict(self.opts)
+        return [*default_choices, *((item, actions[item][2] % names) for item in actions)]
 
     def _named_actions(self) -> dict[str, Function]:
         named = dict(self.admin_site.actions)
