@@ -15,15 +15,13 @@ from django.template.response import SimpleTemplateResponse
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext as _, gettext_lazy
+from django.utils.translation import gettext_lazy
 from django.views import View
 from django.views.generic import FormView
 
 from accounts.models import AbstractAccount
 from accounts.pages.base import FormPageMixin, SignedInFormMixin, signed_in
 from accounts.sessions.middleware import read_with_visitor
-from dynamo import Unavailable
-from dynamo.middleware import as_unavailable
 from dynamo.runtime.gates import Gate
 from dynamo.runtime.processes import PerProcess
 from invoices import exceptions
@@ -90,7 +88,7 @@ class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Act, or show why that was refused. The same form has no further effect if it is sent
-        again."""
+        again, for example by the 503 page, which keeps it with its request id."""
         try:
             return self.act(form)
         except ValidationError as error:
@@ -99,14 +97,6 @@ class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
             form.add_error(self.refused_at, refusal_text(error))
             if isinstance(error, (exceptions.InvoiceRequestReused, exceptions.SendingReused)):
                 form.renew_request_id()
-        except Unavailable as error:
-            # The form keeps its request id: with a new one it could issue a second invoice.
-            text = _(
-                "The database did not answer in time, so we do not know whether this was done. "
-                "Send the form again: it is done only once."
-            )
-            form.add_error(None, text)
-            return as_unavailable(self.request, self.form_invalid(form), error)
         return self.form_invalid(form)
 
 

@@ -88,7 +88,7 @@ def test_a_refusal_is_an_error_at_the_field_and_a_form_without_a_chance_is_not_s
 def test_a_lost_answer_keeps_the_form_and_sending_it_again_does_nothing_more(
     client: Client, ann: User, proxy: FaultProxy, impatient: float
 ) -> None:
-    form = form_values(client, f"{PAGE}credit/", reason="Returned")
+    form = form_values(client, f"{PAGE}credit/", reason="Returned", csrfmiddlewaretoken="t")
     proxy.plan("TransactWriteItems", DropReply(), times=1_000)
     unanswered = client.post(f"{PAGE}credit/", form)
     proxy.forget()
@@ -96,7 +96,7 @@ def test_a_lost_answer_keeps_the_form_and_sending_it_again_does_nothing_more(
     assert unanswered.status_code == 503
     page = Page(unanswered)
     assert page.value("reason") == "Returned"
-    assert "it is done only once" in page.text
+    assert "This page keeps what you sent" in page.text
     assert_whole(ann.pk, 2, TODAY.year)
     client.post(f"{PAGE}credit/", form)
     assert_whole(ann.pk, 2, TODAY.year)
