@@ -25,20 +25,11 @@ from invoices.store.lists import all_records, years_of
 from invoices.store.records import Record
 from invoices.store.sellers import profile_of
 
-#: The fields that were released without a column. Each newer field has a column, after the others.
-_WITHOUT_COLUMN = {
-    "currency",
-    "note",
-    "prices_include_tax",
-    "supplied_from",
-    "supplied_to",
-    "due_date",
-    "payment_terms",
-    "buyer_reference",
-    "exemption_reason",
-}
-_NEW_FIELDS = [
-    item for item in fields_of(Contents) if item.is_typed and item.name not in _WITHOUT_COLUMN
+#: The typed fields of an invoice whose columns come after the others, new ones included.
+_MORE_FIELDS = [
+    item
+    for item in fields_of(Contents)
+    if item.is_typed and item.name not in {"currency", "due_date"}
 ]
 
 _BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()
@@ -214,7 +205,7 @@ def _invoice_rows(record: Record) -> Iterator[Row]:
         "state": record.standing,
         "paid on": record.state.paid_on,
         "due date": invoice.due_date,
-        **{words_of(field): field.to_text(getattr(invoice, field.name)) for field in _NEW_FIELDS},
+        **{words_of(field): field.to_text(getattr(invoice, field.name)) for field in _MORE_FIELDS},
     }
 
 

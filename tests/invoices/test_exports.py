@@ -33,7 +33,9 @@ DOCUMENT = (
     "currency,"
 )
 HEADINGS = {
-    "csv": "number,date,status,customer,currency,net,vat,gross,void reason,state,paid on,due date",
+    "csv": "number,date,status,customer,currency,net,vat,gross,void reason,state,paid on,due date,"
+    "note,prices include tax,supplied from,supplied to,payment terms,buyer reference,"
+    "exemption reason",
     "lines.csv": f"{DOCUMENT}line,description,quantity,unit price,tax category,VAT rate,net,unit",
     "bookings.csv": f"{DOCUMENT}supplied from,supplied to,due date,tax category,VAT rate,net,VAT,"
     "gross",
@@ -48,14 +50,16 @@ def test_the_columns_of_a_table_stay_and_new_ones_come_last(ending: str, heading
 
 
 def test_a_table_has_a_row_for_each_invoice() -> None:
-    issued = an_invoice(a_line("1.5", "100"), a_line("-1", "1000", "7"))
+    lines = a_line("1.5", "100"), a_line("-1", "1000", "7")
+    issued = an_invoice(*lines, note="Thanks\nAnn", supplied_from=date(2026, 11, 1))
 
     rows = [list(row.values()) for row in rows_of(issued, a_voided_invoice(number=43))]
 
     assert [";".join(row) for row in rows] == [
-        "2026-000042;2026-11-21;issued;株式会社山田商店;EUR;-850.00;-41.50;-891.50;;open;;",
+        "2026-000042;2026-11-21;issued;株式会社山田商店;EUR;-850.00;-41.50;-891.50;;open;;;"
+        "Thanks\nAnn;;2026-11-01;;;;",
         "2026-000043;2026-11-21;voided;株式会社山田商店;EUR;100.00;19.00;119.00;"
-        "Wrong customer;voided;;",
+        "Wrong customer;voided;;;;;;;;;",
     ]
 
 
