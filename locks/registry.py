@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dynamo import DamagedItem, Transaction, Unavailable
 from dynamo.client import bulk
@@ -159,7 +159,7 @@ class LockView:
     claim: str | None = None
 
     @property
-    def holding(self) -> tuple[Any, ...]:
+    def holding(self) -> tuple[object, ...]:
         """What all views of one lease of one holder, or of one claim, have in common.
 
         Two leases of one holder cannot be told apart if it is a Java client, which writes no token.

@@ -1,8 +1,7 @@
 """Tasks in the admin (`dynamo.admin`): what waits, runs or has failed for good."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -16,6 +15,9 @@ from outbox.models import FAILED, TaskItem
 from outbox.steps import discard, restart
 from outbox.worker import own_backends, partitions, stored_tasks
 
+#: Columns or actions: names, or functions.
+Names = Sequence[str | Callable[..., object]]
+
 
 @admin.register(TaskItem)
 class TaskAdmin(admin.ModelAdmin):
@@ -24,15 +26,15 @@ class TaskAdmin(admin.ModelAdmin):
     The list has what has failed first. A search by an id finds the record of a task.
     """
 
-    list_display: Any = ("function", "queue", "status", "enqueued_at", "failures")
-    list_filter: Any = ("partition",)
-    search_fields: Any = ("partition",)
+    list_display: Names = ("function", "queue", "status", "enqueued_at", "failures")
+    list_filter: Sequence[str] = ("partition",)
+    search_fields: Sequence[str] = ("partition",)
     search_help_text = _("By the id of a task that has ended, or was repeated.")
-    fields: Any = (
+    fields: Sequence[str | Sequence[str]] = (
         *("id", "function", "arguments", "queue", "priority", "status", "enqueued_at", "run_after"),
         *("started_at", "finished_at", "failures", "workers", "errors", "return_value"),
     )
-    actions: Any = ("restart", "discard")
+    actions: Names = ("restart", "discard")
 
     def has_act_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Who may change tasks may restart and discard them."""
@@ -53,7 +55,7 @@ class TaskAdmin(admin.ModelAdmin):
             spec.template = Filter.template
         return changelist
 
-    def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[Any]:
+    def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[TaskItem]:
         """Without a filter the first tasks of all partitions, one request for each."""
         if changelist.query or changelist.source is not None:
             return super().get_page(request, changelist)

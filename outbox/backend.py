@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -71,7 +71,9 @@ class TaskBackend(BaseTaskBackend):
         if not 1 <= len(task.queue_name) <= QUEUE_MAX_LENGTH:
             raise InvalidTask(f"The name of a queue has 1 to {QUEUE_MAX_LENGTH} characters.")
 
-    def enqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
+    def enqueue(
+        self, task: base.Task, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> base.TaskResult:
         """Store the task. With `write` it exists if that transaction commits.
 
         Costs 1 request and 1 write unit per KB, 2 in a transaction; 4 with a request id.
@@ -112,7 +114,9 @@ class TaskBackend(BaseTaskBackend):
             cls._looks_at = monotonic() + LONG_SECONDS
             threading.Thread(target=_warn_if_long, args=[partition], daemon=True).start()
 
-    async def aenqueue(self, task: base.Task, args: Any, kwargs: Any) -> base.TaskResult:
+    async def aenqueue(
+        self, task: base.Task, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> base.TaskResult:
         """Like `enqueue`."""
         return await in_thread(self.enqueue, task, args, kwargs)
 
@@ -148,7 +152,7 @@ class TaskBackend(BaseTaskBackend):
 
         return Schedules(self.alias, self.options["SCHEDULE"])
 
-    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+    def check(self, **kwargs: object) -> list[checks.CheckMessage]:
         """Django's system check."""
         faults = [f"{name} is unknown" for name in self.options.keys() - DEFAULTS.keys()]
         for name, least in {"SHARDS": 1, "KEEP_DAYS": 0}.items():

@@ -4,8 +4,6 @@ outbox.E001   OPTIONS in TASKS cannot be used (checked by the backend)
 outbox.W001   a task has waited for long: most likely no worker runs
 """
 
-from typing import Any
-
 from django.core.checks import CheckMessage, Warning, register
 
 from dynamo import DynamoError
@@ -14,7 +12,7 @@ from outbox.worker import partitions
 
 
 @register("dynamodb", deploy=True)
-def check_workers(**_options: Any) -> list[CheckMessage]:
+def check_workers(**_options: object) -> list[CheckMessage]:
     """Whether tasks wait and nothing runs them. Costs half a read unit per shard."""
     try:
         waits = max((waited_seconds(partition) for partition in partitions()), default=0)

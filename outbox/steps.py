@@ -262,7 +262,7 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
     return Attempt(item) if _is_current(item) else None
 
 
-def _clean_return_value(item: TaskItem, value: object) -> Any:
+def _clean_return_value(item: TaskItem, value: object) -> object:
     """The return value, as it is read again."""
     if value is None:
         return None
@@ -360,7 +360,7 @@ def _write_record(item: TaskItem, values: dict[str, Any], write: Transaction | N
     record.change(write=write, **({name: getattr(item, name) for name in names} | values))
 
 
-def _ended(item: TaskItem) -> dict[str, Any]:
+def _ended(item: TaskItem) -> dict[str, object]:
     at = now()
     expires = at + timedelta(days=backend_of(item).options["KEEP_DAYS"])
     return {"finished_at": at, "expires": round(expires.timestamp())}

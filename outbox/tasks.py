@@ -112,7 +112,7 @@ class Task(base.Task):
             raise ValueError("The request id must not be empty.")
         return replace(changed, request_id=str(request_id))
 
-    def enqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:
+    def enqueue(self, *args: object, **kwargs: object) -> base.TaskResult:
         """Django's. With `write` the task exists if the transaction commits.
 
         Raises:
@@ -132,7 +132,7 @@ class Task(base.Task):
             write.on_commit(result, enqueue)
         return result
 
-    async def aenqueue(self, *args: Any, **kwargs: Any) -> base.TaskResult:
+    async def aenqueue(self, *args: object, **kwargs: object) -> base.TaskResult:
         """Django's. With `write` it sends nothing."""
         if self.write is not None:
             return self.enqueue(*args, **kwargs)
@@ -202,20 +202,20 @@ class Options(TypedDict, total=False):
 
 
 @overload
-def task(function: Callable[..., Any], /) -> Task: ...
+def task(function: Callable[..., object], /) -> Task: ...
 
 
 @overload
-def task(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Task]: ...
+def task(**options: Unpack[Options]) -> Callable[[Callable[..., object]], Task]: ...
 
 
-def task(function: Callable[..., Any] | None = None, /, **options: Unpack[Options]) -> Any:
+def task(function: Callable[..., object] | None = None, /, **options: Unpack[Options]) -> object:
     """Django's decorator, with the option `retry`. The function can join transactions on any
     backend."""
     if unknown := options.keys() - Options.__annotations__.keys():
         raise TypeError(f"A function is not declared with {', '.join(unknown)}: see Task.using.")
 
-    def decorated(function: Callable[..., Any]) -> Task:
+    def decorated(function: Callable[..., object]) -> Task:
         return Task(func=function, **options)
 
     return decorated if function is None else decorated(function)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -393,7 +392,7 @@ def partitions(queues: Iterable[str] = ()) -> list[str]:
 
 
 def stored_tasks(
-    queues: Iterable[str] = (), damaged: Callable[[Item, DamagedItem], Any] | None = None
+    queues: Iterable[str] = (), damaged: Callable[[Item, DamagedItem], object] | None = None
 ) -> Iterator[TaskItem]:
     """The tasks that have failed for good, wait or run. Costs 1 read unit per 4 KB of them."""
     known = {queue for backend in own_backends() for queue in backend.queues}

@@ -6,7 +6,6 @@ value: tables, operations and outcomes are words of the code. See `docs/operator
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from django.conf import settings
 from django.dispatch import Signal
@@ -154,8 +153,8 @@ def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal
 def _count_request(
     *,
     operation: str,
-    request: Any,
-    response: Any,
+    request: dict[str, object],
+    response: dict[str, object],
     error: BaseException | None,
     retries: int,
     seconds: float,

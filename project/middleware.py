@@ -36,6 +36,8 @@ from project.logs import request_id
 
 log = logging.getLogger(__name__)
 
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
 #: How many pages of a process wait for their turn; more get a 503 at once. Together with the pages
 #: that are being made they must be fewer than the threads of the server (`--blocking-threads`), so
 #: that one is always left for `/livez`.
@@ -78,7 +80,7 @@ class MetricsMiddleware(MiddlewareMixin):
     answered before the host and the scheme are checked.
     """
 
-    def __init__(self, get_response: Any) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         if not settings.METRICS_TOKEN:
             raise MiddlewareNotUsed
         super().__init__(get_response)
@@ -209,7 +211,7 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
 
     async_mode: bool
 
-    def __init__(self, get_response: Any) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         super().__init__(get_response)
         self._turns = threading.Semaphore(settings.PAGES_AT_ONCE)
         self._places = threading.Semaphore(settings.PAGES_AT_ONCE + MOST_WAITING)
@@ -233,7 +235,7 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
 class SecretKeysMiddleware(MiddlewareMixin):
     """Lets a page begin with fresh secret keys. Health checks and static files need none."""
 
-    def __init__(self, get_response: Any) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         if not settings.SECRET_KEY_PARAMETER:
             raise MiddlewareNotUsed
         super().__init__(get_response)

@@ -17,7 +17,7 @@ import json
 import logging
 import random
 from io import StringIO
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from apig_wsgi import make_lambda_handler
@@ -68,7 +68,15 @@ compute_here()
 _respond = make_lambda_handler(WsgiApplication(), binary_support=True)
 
 
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+class Context(Protocol):
+    """What AWS says about an invocation."""
+
+    aws_request_id: str
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     """Answer the HTTP request in `event` (format 2.0) before the function's time is over.
 
     The client's address is the one that AWS saw (`requestContext.http.sourceIp`). The headers in
@@ -90,7 +98,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return _failure("This page could not be shown because of an error on our side.", [])
 
 
-def _answer(event: dict[str, Any], context: Any) -> dict[str, Any]:
+def _answer(event: dict[str, Any], context: Context) -> dict[str, Any]:
     for name in ("rawPath", "rawQueryString"):
         event[name] = _as_ascii(event[name])
     event["cookies"] = [_as_ascii(cooky) for cooky in event.get("cookies", ())]
@@ -134,7 +142,7 @@ class CommandFailed(Exception):
     """A command failed, or must not run here. Lambda counts it as an error of the function."""
 
 
-def run_command(event: dict[str, Any], context: Any) -> str:
+def run_command(event: dict[str, Any], context: Context) -> str:
     """Run the command of `{"command": "storereport", "arguments": ["guards"]}`, one of `COMMANDS`.
 
     Returns what it printed. Its log lines have the id of the invocation as their HTTP request id.
@@ -167,7 +175,7 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     return printed.getvalue()
 
 
-def run_tasks(event: dict[str, Any], context: Any) -> dict[str, int]:
+def run_tasks(event: dict[str, object], context: Context) -> dict[str, int]:
     """Run the background tasks that are due: the handler of the table's stream and of the sweep.
 
     Log lines have the id of the invocation as their HTTP request id.

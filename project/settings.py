@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from os.path import isabs
 from pathlib import Path
-from typing import Any
+from wsgiref.headers import Headers
 
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
@@ -268,7 +268,7 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 
-def _add_headers(headers: Any, path: str, url: str) -> None:
+def _add_headers(headers: Headers, path: str, url: str) -> None:
     # Pages load files of other hosts only with it (COEP). Not only where STATIC_HOST is set: a
     # network could have stored a file before that, for ten years. The files are not secret.
     headers["Cross-Origin-Resource-Policy"] = "cross-origin"

@@ -6,12 +6,14 @@ import socket
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import django
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import translation
 
@@ -89,7 +91,7 @@ class WsgiApplication(WSGIHandler):
     request_class = _WsgiRequest
     _is_first = True
 
-    def __call__(self, environ: Any, start_response: Any) -> Any:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> HttpResponseBase:
         if self._is_first:
             self._is_first = False
             cut_off_slow_readers()

@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
-from typing import Any
 
 from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
 from dynamo.tables import findings
 from dynamo.tables.findings import Findings, Progress, Spool, scanned, unseen
 from dynamo.transactions import READ_TOGETHER, read_together
-from dynamo.wire.types import Item
+from dynamo.wire.types import Item, Request
 from dynamo.wire.values import text_of
 from sequences.exceptions import DamagedSeries
 from sequences.groups import head_of
@@ -83,7 +82,7 @@ class SeriesReport:
         return self.counts.total()
 
     @property
-    def findings(self) -> dict[str, Findings[Any]]:
+    def findings(self) -> dict[str, Findings]:
         """All findings by name, those of further checks included."""
         names = ("gaps", "duplicates", "beyond", "guards")
         return {name: getattr(self, name) for name in names} | self.others
@@ -159,7 +158,7 @@ def _items_of(
 ) -> Iterator[Item]:
     """The items of one series and their guard items."""
     names = {f"#{number}": name for number, name in enumerate(attributes)}
-    request: dict[str, Any] = {
+    request: Request = {
         "TableName": model.table(),
         "KeyConditionExpression": "series = :series",
         "ProjectionExpression": ", ".join(names),

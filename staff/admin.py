@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.utils.translation import gettext_lazy as _
@@ -57,7 +58,7 @@ class StaffAdmin(admin.ModelAdmin):
     has_module_permission = has_view_permission = has_act_permission = _always
     has_add_permission = has_change_permission = has_delete_permission = _never
 
-    def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, Any]:
+    def confirm_fields(self, request: HttpRequest, dangerous: bool) -> dict[str, forms.Field]:
         made = super().confirm_fields(request, dangerous)
         reason: Any = made[REASON]
         reason.help_text = _("Kept in the audit log, which all staff can read.")

@@ -181,7 +181,7 @@ def _locks(progress: Progress) -> Result:
             if lock.state is not State.RELEASED:
                 yield lock
 
-    def order(lock: LockView) -> Any:
+    def order(lock: LockView) -> tuple[bool, datetime, str]:
         """Leases come before claims, which are never renewed."""
         return lock.state is State.CLAIMED, lock.renewed_at or always, lock.name
 

@@ -1,5 +1,6 @@
 """The admin of the site: dynamo.admin with the site's own sign-in, limits and audit log."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import update_wrapper
 from typing import Any
@@ -8,9 +9,10 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LogoutView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -25,6 +27,8 @@ from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
 
+View = Callable[..., HttpResponseBase]
+
 
 class StaffSite(admin.AdminSite):
     """For accounts that are stored as staff and active, and are signed in.
@@ -37,13 +41,13 @@ class StaffSite(admin.AdminSite):
     enable_nav_sidebar = False
     final_catch_all_view = False
 
-    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
         return self.for_staff(login_required(view))
 
-    def for_staff(self, view: Any) -> Any:
+    def for_staff(self, view: View) -> View:
         """`view`, which does not exist for visitors who are signed in and are not staff."""
 
-        def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             if request.user.is_authenticated and not self.has_permission(request):
                 raise Http404
             response = view(request, *args, **kwargs)
@@ -104,7 +108,7 @@ class StaffSite(admin.AdminSite):
                 return bool(write) and self.commit(request, write, "breakLock", "", **entry)
         raise LockChanged(seen.name)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[URLPattern | URLResolver]:
         from staff import admin as _registers, views  # noqa: F401 - also by being imported
 
         return [
@@ -119,17 +123,21 @@ class StaffSite(admin.AdminSite):
     def login(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         return redirect_to_login(reverse("admin:index"))
 
-    def logout(self, request: HttpRequest, extra_context: object = None) -> Any:
+    def logout(self, request: HttpRequest, extra_context: object = None) -> HttpResponseBase:
         """Sign out in the same way as on the other pages."""
         return LogoutView.as_view()(request)
 
-    def password_change(self, request: HttpRequest, extra_context: object = None) -> Any:
+    def password_change(
+        self, request: HttpRequest, extra_context: object = None
+    ) -> HttpResponseBase:
         return redirect("password_change")
 
-    def password_change_done(self, request: HttpRequest, extra_context: object = None) -> Any:
+    def password_change_done(
+        self, request: HttpRequest, extra_context: object = None
+    ) -> HttpResponseBase:
         return redirect("password_change_done")
 
-    def index(self, request: HttpRequest, extra_context: object = None) -> Any:
+    def index(self, request: HttpRequest, extra_context: object = None) -> HttpResponseBase:
         """The models, and the last reports. Costs 2 requests."""
         return super().index(request, {"reports": last_reports(*KINDS.values())})
 

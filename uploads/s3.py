@@ -14,7 +14,7 @@ Every function that sends a request raises `StorageFailed` or one of its subclas
     └── UploadGone
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -239,7 +239,7 @@ def create_upload(bucket: str, key: str, content_type: str = "") -> tuple[str, b
     return answer["UploadId"], answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
-def send_part(bucket: str, key: str, upload_id: str, number: int, body: Any, sha256: str) -> Part:
+def send_part(bucket: str, key: str, upload_id: str, number: int, body: Sized, sha256: str) -> Part:
     """Store a part, replacing one with the same number. `body` is bytes, or has `len` and `read`.
 
     Raises:
