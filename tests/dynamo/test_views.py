@@ -277,13 +277,41 @@ def test_get_object_or_404_takes_keys_and_unique_values() -> None:
 
 # The example of the docs --------------------------------------------------------------------------
 
-#: What the page leaves to its reader: the other templates, and a model of the project.
+#: What the page leaves to its reader: the other templates, models and URLs.
 LEFT_OUT = {
     "club/templates/club/member_confirm_delete.html": "{{ form }}",
     "club/templates/club/member_detail.html": "{{ member.email }}",
     "desk/templates/desk/ticket_form.html": "{{ form }}",
     "desk/templates/desk/ticket_detail.html": "{{ ticket.series }}-{{ ticket.number }}",
     "desk/templates/desk/ticket_list.html": "{{ ticket_list|length }} tickets",
+    "desk/models.py": """
+from dynamo import TextAttribute
+from sequences import NumberedItem
+
+
+class Ticket(NumberedItem):
+    class Meta:
+        table_name = "tickets"
+
+    subject = TextAttribute(max_length=200)
+
+    @classmethod
+    def request_scope(cls, series):
+        return "tickets"
+""",
+    "desk/urls.py": """
+from django.urls import path
+
+from desk.models import Ticket
+from desk.views import TicketCreate
+from dynamo.views import DetailView, ListView
+
+urlpatterns = [
+    path("tickets/new/", TicketCreate.as_view()),
+    path("tickets/<series>/", ListView.as_view(model=Ticket)),
+    path("tickets/<series>/<int:number>/", DetailView.as_view(model=Ticket)),
+]
+""",
     "club/entries.py": """
 from dynamo import Model, TextAttribute
 
