@@ -51,7 +51,6 @@ CHAPTERS = {
     "tickets": "Items with gapless numbers",
     "members": "A model with unique attributes",
     "tasks": "Background tasks",
-    "users": "Users who sign up",
     "admin": "Members in the admin",
 }
 #: Those that continue the project of the chapter on unique attributes.

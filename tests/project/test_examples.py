@@ -1,4 +1,4 @@
-"""The projects in `examples/` that bring tests of their own: recipes of docs/registration.md."""
+"""The projects in `examples/` with tests of their own: recipes of registration.md and auth.md."""
 
 import os
 import shutil
@@ -60,6 +60,13 @@ def test_the_page_shows_the_files_of_the_examples(file: str, example: str) -> No
 
     start = stored.index(shown[0])
     assert stored[start : start + len(shown)] == shown
+
+
+def test_users_sign_up_in_thirty_lines() -> None:
+    files = ("members/models.py", "members/views.py", "club/urls.py")
+    texts = [(EXAMPLES / "users" / name).read_text(encoding="utf-8") for name in files]
+
+    assert len(lines("".join(texts))) <= 30
 
 
 def test_registration_takes_thirty_lines_and_a_user_of_ones_own_twelve_more() -> None:

@@ -183,15 +183,6 @@ def test_the_examples_have_what_the_tutorial_shows(project: str) -> None:
         assert any(indent(lines, " " * 8) in text for text in stored.values())
 
 
-def test_users_sign_up_in_thirty_lines() -> None:
-    found = files("users")
-    lines = "".join(
-        found[name] for name in ("members/models.py", "members/views.py", "club/urls.py")
-    )
-
-    assert len([line for line in lines.splitlines() if line]) <= 30
-
-
 def test_a_model_with_an_index_is_in_the_admin_in_twenty_lines() -> None:
     lines = files("admin")["members/admin.py"].splitlines()
 
