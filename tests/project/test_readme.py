@@ -184,6 +184,6 @@ def test_the_examples_have_what_the_tutorial_shows(project: str) -> None:
 
 
 def test_a_model_with_an_index_is_in_the_admin_in_twenty_lines() -> None:
-    lines = files("admin")["members/admin.py"].splitlines()
+    lines = example("admin")["members/admin.py"].splitlines()
 
     assert len([line for line in lines if line]) <= 20
