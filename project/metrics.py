@@ -1,11 +1,12 @@
 """Metrics for Prometheus of the site's requests, of accounts and of the library.
 
 These send signals, and `listen` connects what counts them. No label contains a key or a
-value: tables, operations and outcomes are words of the code. See `docs/operators.md`.
+value: tables, operations, outcomes and reasons are words of the code or of DynamoDB. See
+`docs/operators.md`.
 """
 
 from collections.abc import Callable
-from functools import cache
+from http import HTTPMethod
 
 from django.conf import settings
 from django.dispatch import Signal
@@ -98,24 +99,6 @@ TAKEN = Counter(
     ["attribute"],
 )
 
-# A client may send any word.
-_METHODS = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
-
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-_KNOWN_REASONS = {
-    "ConditionalCheckFailed",
-    "ItemCollectionSizeLimitExceeded",
-    "ThrottlingError",
-    "ProvisionedThroughputExceeded",
-    "TransactionConflict",
-    "ValidationError",
-}
-
-# Finding a metric by its labels takes longer than counting.
-_requests = cache(DYNAMODB_REQUESTS.labels)
-_seconds = cache(DYNAMODB_SECONDS.labels)
-_units = cache(UNITS.labels)
-
 
 def listen() -> None:
     """Count from now on what the library does. Without receivers its signals cost nothing."""
@@ -145,7 +128,8 @@ def _count_file(*, outcome: str, size: int, **_signal: object) -> None:
 
 
 def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal: object) -> None:
-    method = method if method in _METHODS else "other"
+    # A client may send any word.
+    method = method if method in HTTPMethod.__members__ else "other"
     HTTP_REQUESTS.labels(url, method, str(status)).inc()
     HTTP_SECONDS.labels(url, method).observe(seconds)
 
@@ -161,17 +145,17 @@ def _count_request(
     **_signal: object,
 ) -> None:
     outcome = "ok" if error is None else outcome_of(error)
-    _requests(operation, table_names(request), outcome).inc()
-    _seconds(operation).observe(seconds)
+    DYNAMODB_REQUESTS.labels(operation, table_names(request), outcome).inc()
+    DYNAMODB_SECONDS.labels(operation).observe(seconds)
     for table, read, write in consumed_units(operation, response):
         if read:
-            _units(table, "read").inc(read)
+            UNITS.labels(table, "read").inc(read)
         if write:
-            _units(table, "write").inc(write)
+            UNITS.labels(table, "write").inc(write)
     if retries:
         RETRIES.labels(operation).inc()
     for reason in cancellation_codes(error) if error else ():
-        REASONS.labels(reason if reason in _KNOWN_REASONS else "other").inc()
+        REASONS.labels(reason).inc()
 
 
 def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: object) -> None:

@@ -367,6 +367,7 @@ DEBUG_TOOLBAR = env.read("DJANGO_DEBUG_TOOLBAR", flag, "on" if DEBUG else "off")
 env.check(DEBUG or not DEBUG_TOOLBAR, "DJANGO_DEBUG_TOOLBAR", "is on without DJANGO_DEBUG")
 DEBUG_TOOLBAR = DEBUG_TOOLBAR and find_spec("debug_toolbar") is not None
 if DEBUG_TOOLBAR:
+    INTERNAL_IPS = ["127.0.0.1", "::1"]
     INSTALLED_APPS.append("debug_toolbar")
     # This middleware surrounds all code that may send requests to DynamoDB.
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
@@ -382,7 +383,6 @@ if DEBUG_TOOLBAR:
         "debug_toolbar.panels.signals.SignalsPanel",
     ]
     DEBUG_TOOLBAR_CONFIG = {
-        "SHOW_TOOLBAR_CALLBACK": "project.toolbar.is_shown",
         "SHOW_COLLAPSED": True,
         # Django's tests switch DEBUG off, and with it the toolbar, which would refuse to run.
         "IS_RUNNING_TESTS": False,

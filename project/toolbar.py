@@ -6,22 +6,10 @@ It is installed with the test dependencies and may be absent: nothing else impor
 from dataclasses import asdict
 
 from debug_toolbar.panels import Panel
-from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from dynamo.client.tally import collect
-
-#: A proxy adds them: then the connection is from this machine, but the visitor is not.
-_FORWARDED = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_VIA"}
-
-
-def is_shown(request: HttpRequest) -> bool:
-    """Whether the site is under development and the visitor is on this machine."""
-    if not settings.DEBUG or _FORWARDED & request.META.keys():
-        return False
-    address: str = request.META.get("REMOTE_ADDR", "")
-    return address == "::1" or address.startswith("127.")
 
 
 class DynamoPanel(Panel):
