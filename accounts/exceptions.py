@@ -32,11 +32,6 @@ class ValueTaken(AccountError):
     values: tuple[str, ...]
 
     @property
-    def attribute(self) -> str:
-        """The first of them."""
-        return self.attributes[0]
-
-    @property
     def uniques(self) -> list[tuple[str, ...]]:
         """The same as those of `dynamo.exceptions.Taken`, for forms."""
         return [self.attributes]

@@ -57,11 +57,10 @@ def parts_of(size: int) -> Iterator[tuple[int, int]]:
 
 
 def sha256_of(chunks: Iterable[bytes]) -> str:
-    return _digest_of(chunks, hashlib.sha256())
-
-
-def sha1_of(chunks: Iterable[bytes]) -> str:
-    return _digest_of(chunks, hashlib.sha1(usedforsecurity=False))
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return _base64(digest.digest())
 
 
 def crc32_of(chunks: Iterable[bytes]) -> str:
@@ -80,12 +79,6 @@ def composite_of(sha256s: Sequence[str]) -> str:
 def is_composite(checksum: str) -> bool:
     """Whether a checksum is one over parts: base64 does not contain `-`."""
     return "-" in checksum
-
-
-def _digest_of(chunks: Iterable[bytes], digest: hashlib._Hash) -> str:
-    for chunk in chunks:
-        digest.update(chunk)
-    return _base64(digest.digest())
 
 
 def _base64(digest: bytes) -> str:

@@ -94,13 +94,12 @@ _ERRORS: dict[str, type[StorageFailed]] = {
 class Found:
     """An object as HeadObject shows it, with its stored checksums.
 
-    `sha256` may be one over parts; the others are of the whole object.
+    `sha256` may be one over parts; `crc32` is of the whole object.
     """
 
     size: int
     etag: str
     sha256: str | None
-    sha1: str | None
     crc32: str | None
 
 
@@ -205,7 +204,6 @@ def head(bucket: str, key: str) -> Found | None:
         size=answer["ContentLength"],
         etag=_bare(answer["ETag"]),
         sha256=answer.get("ChecksumSHA256"),
-        sha1=answer.get("ChecksumSHA1") if whole else None,
         crc32=answer.get("ChecksumCRC32") if whole else None,
     )
 

@@ -430,8 +430,8 @@ def abort_uploads(claim: Claim, bucket: str, key: str, *, but: str | None = None
 def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
     """Whether the object has the bytes of the file, by the strongest checksum that S3 has of it.
 
-    That is its SHA-256; the SHA-256 over its parts, cut as they were; a SHA-1 or CRC-32 of the
-    whole object; otherwise it is downloaded. Never the ETag, which is not always a checksum. Costs
+    That is its SHA-256; the SHA-256 over its parts, cut as they were; a CRC-32 of the whole
+    object; otherwise it is downloaded. Never the ETag, which is not always a checksum. Costs
     nothing, 1 request for the sizes of the parts, or the download.
 
     Raises:
@@ -450,8 +450,6 @@ def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
         if sizes and sum(sizes) == file.size:
             offsets = accumulate(sizes, initial=0)
             return found.sha256 == file.sha256_over(zip(offsets, sizes, strict=False))
-    if found.sha1 is not None:
-        return found.sha1 == contents.sha1_of(whole)
     if found.crc32 is not None:
         return found.crc32 == contents.crc32_of(whole)
     return contents.sha256_of(s3.download(bucket, key)) == contents.sha256_of(whole)

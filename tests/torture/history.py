@@ -85,7 +85,7 @@ class Running:
         self.refused(
             "+".join(sorted(type(error).__name__ for error in errors)),
             # Of accounts: the values that others have, and whether the account was deleted.
-            taken=[error.attribute for error in errors if hasattr(error, "attribute")],
+            taken=[error.attributes[0] for error in errors if hasattr(error, "attributes")],
             gone=any(getattr(error, "deleted", False) for error in errors),
             **({"reason": reason} if reason else {}),
         )
