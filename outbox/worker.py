@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
 from dynamo import DamagedItem, DynamoError
 from dynamo.runtime.clock import now as clock_now
@@ -279,6 +280,8 @@ class Worker:
             del self._running[item.id]
             self._used_at = clock_now()
             self._free.release()
+            # Those that the task opened to other databases: this thread ends.
+            connections.close_all()
 
     def _claim_and_run(self, item: TaskItem) -> None:
         lease = self._lease.current()

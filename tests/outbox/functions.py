@@ -4,6 +4,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from django.db import connections
+
 from dynamo import Model, TextAttribute, Transaction
 from locks import Lock
 from outbox import Retry, TaskContext, steps, task
@@ -64,6 +66,14 @@ def fail_twice(name: str) -> str:
 @task(retry=Retry(never=[ValueError]))
 def fail_for_good() -> None:
     raise ValueError
+
+
+@task
+def ask_another_database() -> None:
+    """Notes its connection, which must not stay open."""
+    with connections["other"].cursor() as cursor:
+        cursor.execute("SELECT 1")
+    CALLS.append(connections["other"])
 
 
 @task

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import ConnectionHandler, connections
+from pytest_django import DjangoDbBlocker
 
 from dynamo.client.sending import send
 from locks import Lease, Lock
@@ -215,6 +217,25 @@ def test_an_end_that_is_recorded_is_not_repeated_if_the_task_cannot_be_deleted(
     run_tasks()
     assert CALLS == [[1], [2]]
     assert [item.sort for item in TaskItem.scan()] == ["record", "record"]
+
+
+def test_connections_of_a_task_to_other_databases_are_closed(
+    run_tasks: RunTasks,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    django_db_blocker: DjangoDbBlocker,
+) -> None:
+    engine = {"ENGINE": "django.db.backends.sqlite3", "NAME": tmp_path / "db"}
+    databases = ConnectionHandler({"default": {}, "other": engine}).settings
+    monkeypatch.setitem(connections.settings, "other", databases["other"])
+    functions.ask_another_database.enqueue()
+
+    with django_db_blocker.unblock():
+        [ran] = run_tasks()
+
+    assert ran.outcome == "successful"
+    [connection] = CALLS
+    wait_until(lambda: connection.connection is None)
 
 
 # Other workers ------------------------------------------------------------------------------------
