@@ -8,7 +8,6 @@ from django.contrib.auth.models import BaseUserManager
 from django.views.decorators.debug import sensitive_variables
 
 from dynamo.auth.passwords import check_new_password
-from dynamo.auth.usernames import as_uuid
 from dynamo.model.managers import Manager
 from dynamo.runtime.threads import asynchronous
 from dynamo.transactions import Transaction
@@ -84,23 +83,10 @@ class UserManager(Manager[Any]):
         return self.create_user(**values)
 
     def get(self, **values: object) -> Any:
-        """The user with this `pk`, or with these values of one `Unique`.
-
-        USERNAME_FIELD takes all that `AbstractUser.named` does.
-
-        Raises:
-            DoesNotExist
-            TypeError: not the attributes of one `Unique`.
-        """
-        if values.keys() == {"pk"}:
-            pk = str(values["pk"])
-            # The key comes from a link and may be any text, even the key of a guard item.
-            if as_uuid(pk) != pk:
-                raise self.model.DoesNotExist
-            return self.model.get(pk)
+        """As of other models; USERNAME_FIELD takes all that `AbstractUser.named` does."""
         if values.keys() == {self.model.USERNAME_FIELD}:
             return self.model.named(values[self.model.USERNAME_FIELD])
-        return self.model.find(**values)
+        return super().get(**values)
 
     def get_by_natural_key(self, username: str) -> Any:
         return self.model.find(**{self.model.USERNAME_FIELD: username})
