@@ -26,8 +26,8 @@ from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
 from dynamo.admin.options import Context, user_of
 from dynamo.admin.shown import name_of
-from dynamo.auth.groups import read_group
 from dynamo.auth.passwords import check_new_password
+from dynamo.auth.permissions import read_group
 from dynamo.exceptions import AlreadyDone, DynamoError, Refused
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction

@@ -6,7 +6,7 @@ As an app (`dynamo.auth` before `django.contrib.auth`) it brings `createsuperuse
 `changepassword`. The authentication backend is `dynamo.auth.backends.UserBackend`.
 
 `models` is the user: names, flags, and how it is found; `base_user` has passwords and sessions,
-`managers` creates users; `groups` and `permissions` say what a user may do. `usernames`,
+`managers` creates users; `permissions` says what a user or a group may do. `usernames`,
 `addresses` and `passwords` are the rules of these values. `backends`, `forms`, `views` and `urls`
 are Django's, for these users.
 """

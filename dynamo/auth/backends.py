@@ -8,9 +8,8 @@ from django.contrib.auth.backends import BaseBackend
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.auth.groups import permissions_of_groups
 from dynamo.auth.models import AbstractUser
-from dynamo.auth.permissions import all_permissions
+from dynamo.auth.permissions import all_permissions, permissions_of_groups
 
 # Their stubs know users of relational models only.
 _Base: Any = BaseBackend

@@ -33,9 +33,8 @@ from django.utils.translation import gettext_lazy as djangos_lazy
 
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
 from dynamo.auth.base_user import AbstractBaseUser, new_session_epoch
-from dynamo.auth.groups import AbstractGroup, check_groups
 from dynamo.auth.managers import UserManager
-from dynamo.auth.permissions import NamesAttribute, check_permissions
+from dynamo.auth.permissions import AbstractGroup, NamesAttribute, check_groups, check_permissions
 from dynamo.auth.usernames import (
     USERNAME_MAX_LENGTH,
     as_uuid,

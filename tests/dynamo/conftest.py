@@ -10,7 +10,7 @@ from django.contrib.admin.sites import all_sites
 from django.test import override_settings
 
 from dynamo.admin import AdminSite
-from dynamo.auth import groups
+from dynamo.auth import permissions
 from tests.dynamo.adminpages import PROJECT
 
 #: That of the site has other pages.
@@ -49,9 +49,9 @@ def project(_settings_of_project: None) -> Iterator[None]:
 
     After its first use all tests of the module have it.
     """
-    groups._read.clear()
+    permissions._read.clear()
     yield
-    groups._read.clear()
+    permissions._read.clear()
 
 
 @pytest.fixture

@@ -25,10 +25,17 @@ from django.core import mail
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 
 from dynamo import Refused, TextAttribute, Transaction, ensure
-from dynamo.auth import AbstractUser, UserManager, all_permissions, groups, passwords, permission
+from dynamo.auth import (
+    AbstractUser,
+    UserManager,
+    all_permissions,
+    passwords,
+    permission,
+    permissions,
+)
 from dynamo.auth.apps import check_backends
 from dynamo.auth.forms import SetPasswordForm, UserCreationForm
-from dynamo.auth.groups import GROUP_SECONDS
+from dynamo.auth.permissions import GROUP_SECONDS
 from dynamo.client.sending import send
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.desk.models import Clerk, Team
@@ -568,7 +575,7 @@ def test_a_change_of_a_group_counts_after_a_minute_and_that_of_a_user_at_once(
     clerks = Team.create(name="clerks", permissions={"library.read_book"})
     ann = make(groups={"clerks"})
     seconds = 1000.0
-    monkeypatch.setattr(groups, "now", lambda: seconds)
+    monkeypatch.setattr(permissions, "now", lambda: seconds)
     assert ann.has_perm("library.read_book")
 
     clerks.change(permissions={"library.lend_book"})
