@@ -13,8 +13,7 @@ from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
 from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.migrate import has_database
-from dynamo.management.data import State, add_state, dumpable
-from dynamo.management.progress import progress_bars
+from dynamo.management.progress import State, add_state, dumpable, progress_bars
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
 

@@ -12,8 +12,7 @@ from dynamo.client.tally import CountingPool
 from dynamo.exceptions import AlreadyExists, DamagedItem, Rejected, Taken
 from dynamo.management.base import DynamoCommand, model_type
 from dynamo.management.commands.migrate import has_database
-from dynamo.management.data import State, add_state, dumpable
-from dynamo.management.progress import progress_bars
+from dynamo.management.progress import State, add_state, dumpable, progress_bars
 from dynamo.runtime.terminal import printable, quantity
 from dynamo.wire.types import Item
 from dynamo.wire.values import UNUSABLE, decoded

@@ -12,8 +12,7 @@ from dynamo.client import bulk
 from dynamo.client.tally import CountingPool, collect
 from dynamo.exceptions import DamagedItem, DoesNotExist, Refused, Taken
 from dynamo.management.base import DynamoCommand, model_type, positive
-from dynamo.management.data import State, add_state
-from dynamo.management.progress import progress_bars
+from dynamo.management.progress import State, add_state, progress_bars
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import printable, quantity
 from dynamo.wire.types import Item
