@@ -36,7 +36,7 @@ from django.test.testcases import TestData  # type: ignore[attr-defined]  # abse
 from django.test.utils import iter_test_cases  # type: ignore[attr-defined]  # absent from the stubs
 
 from dynamo.client import engine, sending
-from dynamo.client.bulk import query_pages, write_batches
+from dynamo.client.bulk import projection, query_pages, write_batches
 from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.client.plain import PlainModel
 from dynamo.client.retries import is_read
@@ -127,12 +127,7 @@ class Tables:
 
 
 def _empty(table: Table) -> None:
-    names = {f"#{number}": name for number, (name, _type) in enumerate(table.key)}
-    request = {
-        "TableName": table.name,
-        "ProjectionExpression": ", ".join(names),
-        "ExpressionAttributeNames": names,
-    }
+    request = projection(name for name, _type in table.key) | {"TableName": table.name}
     for keys, _has_more in query_pages(request, "Scan"):
         write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])
 

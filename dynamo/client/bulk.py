@@ -8,7 +8,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Scan.html
 
 import itertools
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Literal
 
@@ -51,9 +51,7 @@ def pages(
         places = [{}] * SEGMENTS
     request: Request = {"TableName": table, "TotalSegments": len(places)}
     if attributes:
-        names = {f"#{number}": name for number, name in enumerate(attributes)}
-        request["ProjectionExpression"] = ", ".join(names)
-        request["ExpressionAttributeNames"] = names
+        request |= projection(attributes)
     if PAGE_LIMIT is not None:
         request["Limit"] = PAGE_LIMIT
     with CountingPool(len(places)) as pool:
@@ -76,6 +74,12 @@ def pages(
                     ask({**page, "ExclusiveStartKey": last})
                 yield answer["Items"]
                 places[page["Segment"]] = last
+
+
+def projection(attributes: Iterable[str]) -> Request:
+    """The parameters of a Query or Scan that reads only these `attributes` (stored names)."""
+    names = {f"#{number}": name for number, name in enumerate(attributes)}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
 
 
 def query_pages(

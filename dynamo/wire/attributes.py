@@ -11,8 +11,8 @@ default           a constant also stands for a stored item without the attribute
                   a function is called for new items only. A constant is hashable: `list`, not `[]`
 help_text, choices, max_length, validators, error_messages
                   as in Django; forms apply them
-min_value, max_value
-                  of numbers; forms apply them
+min_value, max_value, max_digits, decimal_places
+                  of numbers, the last two of decimal ones, as in Django; forms apply them
 auto_now, auto_now_add
                   of dates: the time of the last write that changed something, or of the creation,
                   unless the caller gives one. Forms leave it out
@@ -54,6 +54,8 @@ _KINDS = {
     "max_length": "TextAttribute",
     "min_value": "IntegerAttribute and DecimalAttribute",
     "max_value": "IntegerAttribute and DecimalAttribute",
+    "max_digits": "DecimalAttribute",
+    "decimal_places": "DecimalAttribute",
     "auto_now": "DateAttribute and DateTimeAttribute",
     "auto_now_add": "DateAttribute and DateTimeAttribute",
 }
@@ -104,6 +106,8 @@ class FormAttribute(Attribute[Value]):
         choices: object = None,
         min_value: object = None,
         max_value: object = None,
+        max_digits: int | None = None,
+        decimal_places: int | None = None,
         auto_now: bool = False,
         auto_now_add: bool = False,
         validators: Sequence[Callable[[Any], object]] = (),
@@ -116,6 +120,8 @@ class FormAttribute(Attribute[Value]):
             "max_length": max_length,
             "min_value": min_value,
             "max_value": max_value,
+            "max_digits": max_digits,
+            "decimal_places": decimal_places,
             "auto_now": auto_now or None,
             "auto_now_add": auto_now_add or None,
         }
@@ -155,6 +161,7 @@ class FormAttribute(Attribute[Value]):
         self.blank = blank
         self.unique = unique
         self.min_value, self.max_value = min_value, max_value
+        self.max_digits, self.decimal_places = max_digits, decimal_places
         self.auto_now = auto_now
         self.validators = list(validators)
         self.error_messages = dict(error_messages or {})
@@ -228,26 +235,11 @@ class IntegerAttribute(FormAttribute[int]):
 
 
 class DecimalAttribute(FormAttribute[Decimal]):
-    """A decimal number, stored as N, exact to 38 digits. `1.50` is read as `1.5`.
-
-    `max_digits` and `decimal_places` are Django's; forms apply them.
-    """
+    """A decimal number, stored as N, exact to 38 digits. `1.50` is read as `1.5`."""
 
     attr_type = NUMBER
     value_types = (Decimal, int)
     own_options = ("min_value", "max_value", "max_digits", "decimal_places")
-
-    def __init__(
-        self,
-        label: StrOrPromise | None = None,
-        *,
-        max_digits: int | None = None,
-        decimal_places: int | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(label, **options)
-        self.max_digits = max_digits
-        self.decimal_places = decimal_places
 
     def stored(self, value: Decimal | int) -> str:
         return number_text(value)

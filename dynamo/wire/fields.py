@@ -168,7 +168,9 @@ def field_of(
     options: dict[str, Any] = {}
     if isinstance(attribute, own.FormAttribute):
         options = {
-            option: getattr(attribute, option) for option in _OPTIONS if hasattr(attribute, option)
+            option: value
+            for option in _OPTIONS
+            if (value := getattr(attribute, option)) is not None
         }
         options["verbose_name"] = attribute.label and _in_sentences(attribute.label)
     options["validators"] = [
