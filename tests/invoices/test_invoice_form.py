@@ -194,7 +194,7 @@ def test_the_seller_is_checked_and_printed_as_the_profile_is_at_that_moment(
 ) -> None:
     sell_as(ann, **GERMAN)
     form = typed(**DETAILS)
-    assert "Ann GmbH" in Page(client.get(NEW)).text
+    assert "<strong><bdi>Ann GmbH</bdi></strong>" in client.get(NEW).text
     sell_as(ann, name="Ann AG", address="")
 
     page = Page(client.post(NEW, form))
