@@ -86,6 +86,8 @@ def get_object_or_404(model: type[M], *key: object, **values: object) -> M:
     `find`.
     """
     names = key_names(model)
+    if len(key) > len(names):
+        raise TypeError(f"The key of {model.__name__} is {', '.join(names)}, not {key!r}.")
     wanted = _converted(model, dict(zip(names, key, strict=False)) | values)
     try:
         return model._get_by(**wanted)

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 
+from dynamo.model.writing import refuse_alias
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import asynchronous, in_thread
 
@@ -173,8 +173,7 @@ class Manager(AltersData, Items[M]):
         return self.get_queryset().get(**values)
 
     def using(self, alias: str | None) -> "Manager[M]":
-        if alias not in (None, DEFAULT_DB_ALIAS):
-            raise TypeError(f"Leave out using({alias!r}), because items are in DynamoDB.")
+        refuse_alias("objects", alias)
         return self
 
     db_manager = using

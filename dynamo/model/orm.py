@@ -19,7 +19,7 @@ from django.utils.functional import classproperty
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import ErrorWithValues, Refused, TableMissing, Unavailable
 from dynamo.model.managers import Manager
-from dynamo.model.writing import Writable
+from dynamo.model.writing import Writable, refuse_alias
 from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.transactions import Transaction
 
@@ -207,6 +207,7 @@ class Habitual(Writable):
 
     def refresh_from_db(self, using: str | None = None, fields: None = None) -> None:
         """`refresh`, which reads the whole item: other attributes lose what was assigned."""
+        refuse_alias("refresh_from_db", using)
         if fields is not None:
             raise TypeError("refresh_from_db reads the whole item: call it without fields.")
         self.refresh()

@@ -24,6 +24,12 @@ from dynamo.wire.values import is_same_value, text_of, typed_number
 _NEAR = 0.7
 
 
+def refuse_alias(call: str, alias: str | None) -> None:
+    """Raise TypeError if a call names another database than the default of Django."""
+    if alias not in (None, DEFAULT_DB_ALIAS):
+        raise TypeError(f"{call}: leave out using={alias!r}, because items are in DynamoDB.")
+
+
 class _Check(Write):
     """Requires that an item still exists.
 
@@ -72,8 +78,7 @@ class Writable(Creatable):
         """
         if conditions or values:
             raise TypeError("save takes no condition and no values: call change(…, condition=…).")
-        if using not in (None, DEFAULT_DB_ALIAS):
-            raise TypeError(f"save: leave out using={using!r}, because items are in DynamoDB.")
+        refuse_alias("save", using)
         updates = force_update or update_fields is not None
         if force_insert and updates:
             raise ValueError("save: force_insert creates an item, the other options change one.")

@@ -280,6 +280,7 @@ def test_an_interrupted_dump_and_load_continue(
         ("dumpdata locks", "Not of DynamoDB alone: locks."),
         ("dumpdata no.Model", "Not of DynamoDB alone: no.Model."),
         ("dumpdata sequences --indent 2", "written whole, as JSON lines"),
+        ("dumpdata sequences --natural-primary", "written whole, as JSON lines"),
         ("dumpdata sequences --format xml", "written whole, as JSON lines"),
         ("dumpdata sequences --state x", "--state needs --output"),
         ("loaddata absent.json", "absent.json is not a file of items"),

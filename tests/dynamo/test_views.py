@@ -273,6 +273,8 @@ def test_get_object_or_404_takes_keys_and_unique_values() -> None:
     for wrong in ({"card": "A-17"}, {"name": "Ann"}):
         with pytest.raises(TypeError):
             get_object_or_404(Customer, **wrong)
+    with pytest.raises(TypeError, match="The key of Customer is pk"):
+        get_object_or_404(Customer, customer.pk, "chess")
 
 
 # The example of the docs --------------------------------------------------------------------------

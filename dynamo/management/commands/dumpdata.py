@@ -18,7 +18,13 @@ from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
 
 #: Django's options that choose rows and how they are written.
-_DJANGOS = ("indent", "primary_keys", "use_base_manager", "use_natural_foreign_keys")
+_DJANGOS = (
+    "indent",
+    "primary_keys",
+    "use_base_manager",
+    "use_natural_foreign_keys",
+    "use_natural_primary_keys",
+)
 
 
 class Command(DynamoCommand, dumpdata.Command):
