@@ -296,6 +296,14 @@ class ModelMixin(_View):
     def get_queryset(self) -> object:
         return self.model.objects.all()
 
+    def filter_queryset(self, queryset: object) -> object:
+        if super().filter_queryset(queryset) is not queryset:
+            raise ImproperlyConfigured(
+                f"{type(self).__name__}.filter_backends would change nothing. Override "
+                "get_partition; or get_page and get_object."
+            )
+        return queryset
+
     def paginate_queryset(self, queryset: object) -> list[Model]:
         if not isinstance(self.paginator, CursorPagination):
             raise ImproperlyConfigured(
@@ -336,6 +344,7 @@ class ModelMixin(_View):
         return page
 
     def get_object(self) -> Any:
+        self.filter_queryset(self.get_queryset())
         name = self.lookup_field
         item = self._found(name, self.kwargs[self.lookup_url_kwarg or name])
         for name, value in self._given().items():

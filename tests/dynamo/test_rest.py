@@ -480,6 +480,13 @@ def test_what_would_be_ignored_is_refused() -> None:
         view = type("Wrong", (Players,), wrong).as_view({"get": "list"})
         with pytest.raises(ImproperlyConfigured, match="CursorPagination"):
             view(request)
+    filters: Any = type(
+        "Filters", (), {"filter_queryset": lambda _self, _request, found, _view: [*found]}
+    )
+    own = type("Wrong", (Players,), {"filter_backends": [filters]})
+    for actions, key in (({"get": "list"}, {}), ({"get": "retrieve"}, {"pk": "1"})):
+        with pytest.raises(ImproperlyConfigured, match="filter_backends would change nothing"):
+            own.as_view(actions)(request, **key)
     with pytest.raises(ImproperlyConfigured, match="needs get_partition"):
         TeamPlayers.as_view({"get": "list"})(request)
 
