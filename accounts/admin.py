@@ -19,7 +19,8 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.crypto import get_random_string
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _, override
@@ -34,13 +35,15 @@ from accounts.pages import notices
 from accounts.pages.base import signed_in, stale_text
 from accounts.sessions import services as sessions
 from dynamo import DamagedItem, Page, Transaction, admin
-from dynamo.admin.actions import DELETE, NOTHING_DONE, as_stored
+from dynamo.admin.actions import DELETE, NOTHING_DONE, Described, Function, as_stored
 from dynamo.admin.models import LogEntry, journal_of, label_of, list_entries
+from dynamo.admin.options import Column, Context
 from dynamo.auth.usernames import as_uuid
 from dynamo.client.plain import PlainModel
 from dynamo.model.unique import OWNER, SEPARATOR, UniqueKey
 from dynamo.tables.guards import Snapshot
 from dynamo.transactions import read_together
+from dynamo.wire.fields import AttributeField
 from dynamo.wire.types import Address, Item
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
 
@@ -86,14 +89,16 @@ def _send(
 Act = Callable[[HttpRequest, AbstractAccount, Transaction], str | None]
 
 
-def _action(name: str, title: object, label: object, act: Act) -> Any:
+def _action(name: str, title: object, label: object, act: Act) -> Function:
     """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
 
     None of them grants rights. An account's own pages are for its owner: staff acts on other
     accounts only, and only a superuser acts on the account of another member of staff.
     """
 
-    def checked(self: Any, request: HttpRequest, user: AbstractAccount, write: Transaction) -> Any:
+    def checked(
+        self: "AccountAdmin", request: HttpRequest, user: AbstractAccount, write: Transaction
+    ) -> str | None:
         if user == signed_in(request):
             raise ValidationError(_("You cannot do this to your own account."))
         if not self.admin_site.may_write(request, user):
@@ -160,7 +165,7 @@ class AccountAdmin(admin.ModelAdmin):
 
     dangerous = ("add", "change", "delete")
 
-    list_display: Sequence[Any] = ("username", "email", "date_joined", "standing")
+    list_display: Sequence[Column] = ("username", "email", "date_joined", "standing")
     #: By default, each attribute that is unique by itself.
     search_fields: Sequence[str] = ()
     search_help_text = (
@@ -181,7 +186,7 @@ class AccountAdmin(admin.ModelAdmin):
     #: The template of the pages that add an account and that correct an email address.
     account_form_template = "accounts/admin/account_form.html"
 
-    def __init__(self, model: Any, admin_site: Any) -> None:
+    def __init__(self, model: type[AbstractAccount], admin_site: object) -> None:
         super().__init__(model, admin_site)
         known = model.get_attributes()
         absent = {name for name in ("username", "email") if name not in known}
@@ -194,9 +199,11 @@ class AccountAdmin(admin.ModelAdmin):
 
     # Actions --------------------------------------------------------------------------------------
 
-    actions: Sequence[Any] = _ACTIONS
+    actions: Sequence[Column] = _ACTIONS
 
-    def get_actions(self, request: HttpRequest, action_location: object = None) -> dict[str, Any]:
+    def get_actions(
+        self, request: HttpRequest, action_location: object = None
+    ) -> dict[str, Described]:
         """Without deletion: one account at a time, because each may cost many requests."""
         found = super().get_actions(request)
         found.pop(DELETE, None)
@@ -233,7 +240,7 @@ class AccountAdmin(admin.ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self._is_below(request, obj) and super().has_delete_permission(request, obj)
 
-    def _is_below(self, request: HttpRequest, obj: Any) -> bool:
+    def _is_below(self, request: HttpRequest, obj: object) -> bool:
         """Whether the account is neither that of the user, nor one that only a superuser writes."""
         is_own = obj is not None and obj == signed_in(request)
         return not is_own and self.admin_site.may_write(request, obj)
@@ -258,7 +265,9 @@ class AccountAdmin(admin.ModelAdmin):
         # Otherwise the template shows an account.
         return [(None, {"fields": fields, "description": text})] if fields else []
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_dbfield(
+        self, db_field: AttributeField, request: HttpRequest, **kwargs: object
+    ) -> forms.Field:
         field = self.model.form_field(db_field.name)
         if getattr(field.widget, "input_type", "text") not in {"checkbox", "select"}:
             field.widget.attrs["class"] = "vTextField"
@@ -273,11 +282,13 @@ class AccountAdmin(admin.ModelAdmin):
             raise PermissionDenied
         return answer
 
-    def _form_page(self, request: HttpRequest, object_id: str | None, title: object) -> Any:
+    def _form_page(
+        self, request: HttpRequest, object_id: str | None, title: object
+    ) -> HttpResponse:
         buttons = ("show_save_and_add_another", "show_save_and_continue", "show_delete")
         context = {**dict.fromkeys(buttons, False), "title": title}
-        answer: Any = self.changeform_view(request, object_id, extra_context=context)
-        if hasattr(answer, "context_data"):
+        answer = self.changeform_view(request, object_id, extra_context=context)
+        if isinstance(answer, TemplateResponse):
             answer.template_name = self.account_form_template
         return answer
 
@@ -343,7 +354,7 @@ class AccountAdmin(admin.ModelAdmin):
 
     # Pages ----------------------------------------------------------------------------------------
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[URLPattern]:
         correct = self.admin_site.admin_view(self.email_view)
         return [
             path("<path:object_id>/email/", correct, name=self._url_name("email")),
@@ -487,7 +498,11 @@ class AccountAdmin(admin.ModelAdmin):
         return {"shown": user, "guards": guards, "values": self.shown_values(user)}
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: Context = None,
     ) -> HttpResponse:
         """What is stored for an account, without its password hash. Costs 4 requests."""
         log = list_entries(journal_of(self.model(object_id)), limit=SHOWN_ENTRIES)

@@ -32,7 +32,7 @@ LIMITS = {
     "mail_recipient": "500/1d",
 }
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     # Mailed links begin with it, not with the host of a request. Without it no mail is sent.
     "ACCOUNTS_SITE_ORIGIN": "",
     # The name of the site in mails; if empty, the host of its origin.
@@ -79,7 +79,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 #: Defaults for Django's settings that accounts need.
-OF_DJANGO: dict[str, Any] = {
+OF_DJANGO: dict[str, object] = {
     "AUTHENTICATION_BACKENDS": ["accounts.backends.AccountBackend"],
     "CACHES": {"default": {"BACKEND": "dynamo.cache.DynamoCache"}},
     "CSRF_FAILURE_VIEW": "accounts.pages.account.csrf_failure",

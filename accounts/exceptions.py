@@ -15,7 +15,6 @@ AccountError
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from dynamo import DynamoError
 from dynamo.exceptions import ErrorWithValues, RequestIdReused
@@ -60,7 +59,7 @@ _TAKEN: dict[tuple[str, ...], type[ValueTaken]] = {
 _LABELS = {"email": "email address"}
 
 
-def taken(names: tuple[str, ...], values: Mapping[str, Any]) -> ValueTaken:
+def taken(names: tuple[str, ...], values: Mapping[str, object]) -> ValueTaken:
     """The error for `values` of the attributes `names` that another account has."""
     found = tuple(str(values[name]) for name in names)
     return _TAKEN.get(names, ValueTaken)(names, found)

@@ -29,6 +29,7 @@ from dynamo.auth.forms import RepeatableMixin
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.auth.usernames import clean_username
 from dynamo.forms import ModelForm, RequestIdForm
+from dynamo.wire.fields import AttributeField
 
 M = TypeVar("M", bound=Model)
 
@@ -165,7 +166,7 @@ class ProfileForm(PartialForm[AbstractAccount]):
         fields = model.profile_fields
 
         @staticmethod
-        def formfield_callback(field: Any, **_options: object) -> forms.Field:
+        def formfield_callback(field: AttributeField, **_options: object) -> forms.Field:
             return account_model().form_field(field.name)
 
 

@@ -50,6 +50,7 @@ from dynamo.auth.usernames import (
 from dynamo.client.plain import per_class
 from dynamo.inputs import Choice, InputAttribute, SingleLine
 from dynamo.wire.attributes import FormAttribute
+from dynamo.wire.fields import AttributeField
 from dynamo.wire.types import Item
 
 #: Never changes, so it distinguishes two accounts that had the same key.
@@ -65,7 +66,7 @@ def new_confirmation_id() -> str:
 _PHONE = ("phone_number",) if find_spec("phonenumbers") else ()
 
 #: Values of an account without an email change that waits for its link.
-NO_PENDING_CHANGE: dict[str, Any] = dict.fromkeys(("pending_email", "pending_id", "pending_until"))
+NO_PENDING_CHANGE: dict[str, None] = dict.fromkeys(("pending_email", "pending_id", "pending_until"))
 
 
 class AbstractAccount(AbstractUser):
@@ -176,7 +177,7 @@ class AbstractAccount(AbstractUser):
         }
 
     @classmethod
-    def own_fields(cls) -> dict[str, Any]:
+    def own_fields(cls) -> dict[str, AttributeField]:
         """The attributes that the project's model adds, as fields."""
         common = {"pk", *AbstractAccount.get_attributes()}
         return {name: one for name, one in cls._meta.by_name.items() if name not in common}
@@ -267,12 +268,12 @@ class AbstractAccount(AbstractUser):
     def _stale(self, *, is_deleted: bool = False) -> Exception:
         return StaleUser(self.pk, deleted=is_deleted)
 
-    def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
+    def _taken(self, names: tuple[str, ...], values: Mapping[str, object]) -> Exception:
         stored_names = [str(self.get_attributes()[name].attr_name) for name in names]
         value_taken.send_robust(sender=self.__class__, attribute="#".join(stored_names))
         return taken(names, values)
 
-    def _implied(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _implied(self, values: Mapping[str, object]) -> dict[str, object]:
         """What a change to `values` changes as well.
 
         Another address is not confirmed. Another password ends all other sessions; a deactivation
@@ -281,7 +282,7 @@ class AbstractAccount(AbstractUser):
         """
         implied = super()._implied(values)
         email = values.get("email")
-        if email and not self.has_name(email=email):
+        if email and not self.has_name(email=str(email)):
             # Another address is not confirmed, and links to the old one are void.
             implied |= {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
         deactivates = values.get("is_active") is False
@@ -292,7 +293,7 @@ class AbstractAccount(AbstractUser):
         dropped = NO_PENDING_CHANGE if self.pending_email else {}
         return {**implied, "sessions": kept or None, **dropped}
 
-    def sessions_read(self) -> dict[str, dict[str, Any]]:
+    def sessions_read(self) -> dict[str, dict[str, object]]:
         """The entries of the sessions as they were read, by id."""
         return {} if self.sessions is None else self.sessions.as_dict()
 
@@ -303,13 +304,13 @@ def account_model() -> type[AbstractAccount]:
     Raises:
         ImproperlyConfigured: it is not an account.
     """
-    model: Any = get_user_model()
+    model: type = get_user_model()
     if not issubclass(model, AbstractAccount):
         raise ImproperlyConfigured(
             f"AUTH_USER_MODEL is {settings.AUTH_USER_MODEL!r}, which is not an account: set it to "
             '"accounts.User", or to a model that derives from accounts.models.AbstractAccount.'
         )
-    return cast(type[AbstractAccount], model)
+    return model
 
 
 # In a project with another user model, this model would have an unused table.

@@ -1,6 +1,6 @@
 """The personal data of an account that its owner can download. Times are datetimes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,10 +48,10 @@ def account_of(user: AbstractAccount) -> dict[str, object]:
     return shown
 
 
-def exported_by_apps(user: AbstractAccount) -> dict[str, Any]:
+def exported_by_apps(user: AbstractAccount) -> dict[str, object]:
     """What receivers of `account_exporting` store about the account, by name."""
-    parts: list[tuple[Any, Any]] = account_exporting.send(account_model(), user=user)
-    exported: dict[str, Any] = {}
+    parts: Sequence[tuple[object, Any]] = account_exporting.send(account_model(), user=user)
+    exported: dict[str, object] = {}
     for _receiver, part in parts:
         exported |= part or {}
     return exported

@@ -152,7 +152,9 @@ def change_email(user: AbstractAccount, email: str, *, write: Transaction | None
     ensure(user, **user.cleaned(email=email), **NO_PENDING_CHANGE, write=write)
 
 
-def edit_profile(user: AbstractAccount, *, write: Transaction | None = None, **typed: Any) -> None:
+def edit_profile(
+    user: AbstractAccount, *, write: Transaction | None = None, **typed: object
+) -> None:
     """Change other attributes of the account, by name (`typed_attributes`). An empty text removes
     one.
 

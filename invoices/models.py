@@ -197,7 +197,7 @@ class SellerProfile(Model):
 
 
 #: The attributes that people type, by name.
-SELLER_VALUES: dict[str, FormAttribute[Any]] = {
+SELLER_VALUES: dict[str, FormAttribute] = {
     name: value
     for name, value in vars(SellerProfile).items()
     if isinstance(value, FormAttribute) and value.label is not None

@@ -182,7 +182,7 @@ class CsvFile(RowFile):
         fault = f"There are {len(fields)} fields for {len(self.columns)} columns"
         return Row(line, cells, f"{fault}: {surplus}" if surplus else f"{fault}.")
 
-    def writer(self, file: TextIO) -> Callable[[dict[str, Any]], object]:
+    def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
         columns = [*(name for name in self.columns if name not in ADDED), *ADDED]
         writer = csv.DictWriter(file, columns, lineterminator="\n", delimiter=self._separator)
         writer.writeheader()
@@ -245,7 +245,7 @@ def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
 
     Raises (on entry and later): OSError
     """
-    write: Callable[[dict[str, Any]], object] | None = None
+    write: Callable[[dict[str, object]], object] | None = None
 
     def add(row: Row, reason: str) -> None:
         nonlocal write

@@ -2,7 +2,6 @@
 
 from copy import copy
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -140,7 +139,7 @@ class PasswordChangeView(FormPageMixin, auth_views.PasswordChangeView):
     template_name = "accounts/password_change_form.html"
     form_class = OwnPasswordChangeForm
 
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: OwnPasswordChangeForm) -> HttpResponse:
         form.tell = partial(notices.tell, self.request, "password_changed", form.user)
         response = super().form_valid(form)
         notices.remember(self.request, response, form.user)

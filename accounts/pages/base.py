@@ -1,7 +1,7 @@
 """The base of the account's pages. Each calls one operation and shows its errors at the fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
@@ -39,6 +39,7 @@ from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import AbstractAccount
 from accounts.pages import keptforms
 from dynamo import Busy, Refused, Transaction
+from dynamo.wire.attributes import StrOrPromise
 
 CHANGED_MEANWHILE = gettext_lazy(
     "This account was changed meanwhile, and nothing was stored. Please try again."
@@ -76,7 +77,7 @@ _REFUSALS = {
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
     """Add the errors of an operation to the fields that they concern. Raises any other error."""
     for exception in error.exceptions if isinstance(error, Refused) else [error]:
-        texts: Iterator[Any] = (
+        texts: Iterator[StrOrPromise] = (
             text for kind, text in _REFUSALS.items() if isinstance(exception, kind)
         )
         if isinstance(exception, StaleUser):
@@ -90,7 +91,7 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
             raise exception
 
 
-def stale_text(error: StaleUser) -> Any:
+def stale_text(error: StaleUser) -> StrOrPromise:
     """The message about an account that changed since it was read."""
     return _("This account was deleted meanwhile.") if error.deleted else CHANGED_MEANWHILE
 
@@ -147,7 +148,7 @@ class FormPageMixin(FormView):
     """
 
     # Without PUT, which Django handles as a POST without values: it would empty a profile.
-    http_method_names: Any = ("get", "head", "options", "post")
+    http_method_names: Sequence[str] = ("get", "head", "options", "post")
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -324,7 +325,7 @@ class PasswordConfirmedView(SignedInFormMixin, KeepFormMixin, FormPageMixin, For
     """A page that asks for the password and then makes a change."""
 
     success_url = reverse_lazy("profile")
-    success_message: Any = ""
+    success_message: StrOrPromise = ""
 
     def get_form_kwargs(self) -> dict[str, object]:
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}

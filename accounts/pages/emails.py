@@ -4,7 +4,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -44,6 +43,7 @@ from accounts.pages.base import (
 )
 from dynamo import Refused, Transaction
 from dynamo.middleware import logged
+from dynamo.wire.attributes import StrOrPromise
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class LinkView(View, ABC):
     question: object
     button: object
     #: The message of the page if the link was followed before.
-    done: Any
+    done: StrOrPromise
     #: A refused link leads to this URL name, with this text on the button.
     way_out: tuple[str, object] = ("", gettext_lazy("Go to the start page"))
     way_out_of_used: tuple[str, object] | None = None
@@ -150,7 +150,7 @@ class ConfirmationSendView(ButtonView):
 class EmailChangeView(PasswordConfirmedView):
     template_name = "accounts/email_change.html"
     form_class = EmailChangeForm
-    success_message: Any = gettext_lazy("Your email address was changed.")
+    success_message: StrOrPromise = gettext_lazy("Your email address was changed.")
 
     def get_initial(self) -> dict[str, object]:
         return {"email": signed_in(self.request).email}

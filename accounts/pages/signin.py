@@ -91,7 +91,7 @@ class ReauthenticateView(LoginRequiredMixin, FormPageMixin, NextPageMixin, FormV
     def get_form_kwargs(self) -> dict[str, object]:
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
-    def form_valid(self, form: PasswordConfirmedForm) -> Any:
+    def form_valid(self, form: PasswordConfirmedForm) -> HttpResponse:
         visitor.note_password_checked(self.request)
         return super().form_valid(form)
 

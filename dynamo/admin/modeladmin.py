@@ -12,7 +12,6 @@ from django.contrib.admin import helpers, widgets
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.checks import CheckMessage
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
@@ -28,7 +27,7 @@ from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.options import Context, Fields, user_of
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, ErrorWithValues
-from dynamo.forms import M, ModelForm
+from dynamo.forms import M, ModelForm, modelform_factory
 from dynamo.model.objects import VERSION
 from dynamo.model.references import Reference
 from dynamo.transactions import Transaction
@@ -177,7 +176,7 @@ class ModelAdmin(ActionAdmin[M]):
 
     def get_form(
         self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: Any
-    ) -> Any:
+    ) -> type[ModelForm[M]]:
         """The form of a page, without the fields that are only shown."""
         readonly = self.get_readonly_fields(request, obj)
         hidden = dict.fromkeys(item for item in readonly if item in self.form.declared_fields)

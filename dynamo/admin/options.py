@@ -25,6 +25,7 @@ from dynamo.exceptions import DamagedItem
 from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.model.pages import GlobalSecondaryIndex
+from dynamo.wire.attributes import StrOrPromise
 
 if TYPE_CHECKING:
     from dynamo.auth.models import AbstractUser
@@ -129,15 +130,15 @@ class Options(_BaseModelAdmin, Generic[M]):
     def message_user(
         self,
         request: HttpRequest,
-        message: Any,
+        message: StrOrPromise,
         level: int | str = messages.INFO,
-        *args: Any,
-        **options: Any,
+        extra_tags: str = "",
+        fail_silently: bool = False,
     ) -> None:
         """Show a message on the user's next page. `level` may be a name, as `messages.error`'s."""
         if isinstance(level, str):
             level = int(getattr(messages, level.upper()))
-        messages.add_message(request, level, message, *args, **options)
+        messages.add_message(request, level, message, extra_tags, fail_silently)
 
     def url(self, page: str, item: Model | None = None, *args: str) -> str:
         """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""

@@ -161,7 +161,7 @@ def _json_text(value: object) -> str:
 # Files of a year ---------------------------------------------------------------------------------
 
 
-Row = dict[str, Any]
+Row = dict[str, object]
 
 
 def _table(

@@ -82,7 +82,7 @@ class _Helper:
         self.process: subprocess.Popen[bytes] | None = None
         self._pipe: Any = None
 
-    def compute(self, function: Callable[..., Any], *arguments: object) -> Any:
+    def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Inside `gate` only."""
         process = self.process
         if is_new := process is None or process.poll() is not None:

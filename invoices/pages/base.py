@@ -115,7 +115,7 @@ def download_page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 #: What pages say in other words than commands, which know request ids and no forms.
-_REFUSALS: dict[type[SequenceError], Any] = {
+_REFUSALS: dict[type[SequenceError], Promise] = {
     exceptions.InvoiceRequestReused: gettext_lazy(
         "You have already issued invoice {number} with this form, with other contents. To issue "
         "another invoice, send the form again."

@@ -3,7 +3,7 @@
 The fields of an invoice are declared in `invoices.document.invoice`, with their rules.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, Self
@@ -93,7 +93,7 @@ class InvoiceForm(RequestIdForm):
         user: AbstractAccount,
         profile: SellerProfile,
         is_preview: bool = False,
-        lines: list[dict[str, Any]] | None = None,
+        lines: Sequence[Mapping[str, object]] | None = None,
         **kwargs: Any,
     ) -> None:
         """`lines` are the initial values of the lines; by default there is one blank line.
