@@ -120,8 +120,6 @@ class Worker:
         self._free = threading.Semaphore(threads)
         #: What this worker runs or is about to claim, by id.
         self._running: dict[str, Attempt | None] = {}
-        #: The partitions in which another worker was faster since the last look.
-        self._contended: set[str] = set()
         #: Whether a shard had more tasks than a look reads. The next look then reads the deferred
         #: ones only, which come last and would otherwise never run under load.
         self._is_full = self._only_deferred = False
@@ -187,7 +185,6 @@ class Worker:
         The most urgent tasks are first. Tasks whose worker is gone are placed again, and count as
         well.
         """
-        self._contended.clear()
         self._only_deferred, self._is_full = self._is_full, False
         # Workers meet less often if the order is another one each time.
         random.shuffle(self._partitions)
@@ -245,8 +242,7 @@ class Worker:
         places = {(item.rank, item.partition): None for item in found}
         for rank, partition in sorted(places, key=lambda place: place[0]):
             for item in self._find([partition], is_consistent):
-                is_next = item.rank == rank and not item.lease
-                if is_next and partition not in self._contended:
+                if item.rank == rank and not item.lease:
                     yield item
 
     def _hand_out(self, items: Iterator[TaskItem]) -> bool:
@@ -287,11 +283,9 @@ class Worker:
         lease = self._lease.current()
         self._holder = Holder(lease.name, lease.fence)
         attempt = steps.claim(item, lease)
-        if attempt is None:
-            self._contended.add(item.partition)
-            return
-        self._running[item.id] = attempt
-        self._report(item, *_run(attempt))
+        if attempt is not None:
+            self._running[item.id] = attempt
+            self._report(item, *_run(attempt))
 
     def _report(self, item: TaskItem, outcome: str, error: BaseException | None) -> None:
         seconds = (now() - item.last_attempted_at).total_seconds()
