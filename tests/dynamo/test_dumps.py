@@ -274,6 +274,25 @@ def test_an_interrupted_dump_and_load_continue(
     assert stored() == before
 
 
+def test_a_dump_continues_in_its_own_file_alone(tmp_path: Path, proxy: FaultProxy) -> None:
+    make_items()
+    file, state = tmp_path / "all.jsonl", str(tmp_path / "state")
+    count = itertools.count()
+    fault = Answer(400, "AccessDeniedException")
+    proxy.plan("Scan", fault, times=1_000, when=lambda _body: next(count) >= 14)
+    assert run("dumpdata", *LABELS, "-o", str(file), "--state", state)[2] == 1
+    proxy.forget()
+    before = file.read_text()
+
+    other = run("dumpdata", *LABELS, "-o", str(tmp_path / "other"), "--state", state)
+    file.write_text("")
+    lost = run("dumpdata", *LABELS, "-o", str(file), "--state", state)
+
+    assert before
+    assert ("is of another call" in other[1], other[2]) == (True, 1)
+    assert ("has lost a part. Delete" in lost[1], lost[2], file.read_text()) == (True, 1, "")
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

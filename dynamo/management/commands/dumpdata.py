@@ -56,14 +56,20 @@ class Command(DynamoCommand, dumpdata.Command):
             raise CommandError("--state needs --output FILE.")
         left_out = self._models(options["exclude"])
         models = [model for model in models if model not in left_out]
-        self.state = State(options["state"], [*(model._meta.label for model in models)])
+        asked = [*(model._meta.label for model in models), str(options["output"])]
+        self.state = State(options["state"], asked)
         with ExitStack() as stack:
             self.progress = stack.enter_context(progress_bars(shown=bool(options["output"])))
             self.out: TextIO = cast(TextIO, self.stdout)
             if options["output"]:
                 file = Path(options["output"])
                 self.out = stack.enter_context(file.open("a", encoding="utf-8"))
-                self.out.truncate(self.state.values.get("size", 0))
+                size = self.state.values.get("size", 0)
+                if self.out.seek(0, SEEK_END) < size:
+                    raise CommandError(
+                        f"{file} has lost a part. Delete {options['state']} to begin again."
+                    )
+                self.out.truncate(size)
                 self.out.seek(0, SEEK_END)
             first = self._first(models)
             for model in models:
