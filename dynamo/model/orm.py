@@ -241,12 +241,12 @@ class Habitual(Writable):
         Raises:
             ValidationError
         """
-        item, errors = self.serialize(null_check=False), dict[str, list[ValidationError]]()
+        errors: dict[str, list[ValidationError]] = {}
         for unique in self._unique_keys:
-            key = unique.usable_key(item)
-            if key is None or not set(exclude or ()).isdisjoint(unique.names):
+            if not set(exclude or ()).isdisjoint(unique.names):
                 continue
-            if key != unique.usable_key(self.stored) and self._read_guard(key):
+            key = unique.usable_key(unique.wire(self.attribute_values))
+            if key and key != unique.usable_key(self.stored) and self._read_guard(key):
                 place = NON_FIELD_ERRORS if len(unique.names) > 1 else unique.names[0]
                 error = self.unique_error_message(type(self), unique.names)
                 errors.setdefault(place, []).append(error)

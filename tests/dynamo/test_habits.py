@@ -534,6 +534,10 @@ def test_clean_of_a_model_checks_its_forms_and_full_clean() -> None:
     typed.ends = "2026-11-22"
     typed.full_clean()
     assert (typed.room, typed.begins) == (2, visit.begins)
+    typed.room = "two"
+    with pytest.raises(ValidationError) as refused:
+        typed.full_clean()
+    assert refused.value.message_dict.keys() == {"room"}
 
 
 # Managers -----------------------------------------------------------------------------------------
