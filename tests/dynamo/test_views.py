@@ -286,6 +286,21 @@ LEFT_OUT = {
     "desk/templates/desk/ticket_form.html": "{{ form }}",
     "desk/templates/desk/ticket_detail.html": "{{ ticket.series }}-{{ ticket.number }}",
     "desk/templates/desk/ticket_list.html": "{{ ticket_list|length }} tickets",
+    "club/urls.py": """
+from django.urls import path
+
+from club import views
+from club.models import Member
+from dynamo.views import DetailView
+
+urlpatterns = [
+    path("clubs/<club>/", views.MemberList.as_view()),
+    path("members/new/", views.MemberCreate.as_view()),
+    path("members/<pk>/", DetailView.as_view(model=Member)),
+    path("members/<pk>/edit/", views.MemberUpdate.as_view()),
+    path("members/<pk>/delete/", views.MemberDelete.as_view()),
+]
+""",
     "desk/models.py": """
 from dynamo import TextAttribute
 from sequences import NumberedItem

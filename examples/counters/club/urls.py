@@ -1,10 +1,10 @@
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import path
 
 from sequences import next_value
 
 
-def home(request: HttpRequest) -> HttpResponse:
+def home(request):
     return HttpResponse(f"Visit {next_value('visits')}")
 
 

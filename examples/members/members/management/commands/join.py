@@ -1,18 +1,12 @@
-from typing import Any
-
-from django.core.management.base import CommandParser
-
 from dynamo.management.base import DynamoCommand
 from members.models import Member
 
 
 class Command(DynamoCommand):
-    help = "Add a member."
-
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_arguments(self, parser):
         for name in ("email", "card", "name"):
             parser.add_argument(name)
 
-    def handle(self, email: str, card: str, name: str, **options: Any) -> None:
+    def handle(self, email, card, name, **options):
         member = Member.create(email=email, card=card, name=name)
         self.stdout.write(f"{member.name} is a member.")

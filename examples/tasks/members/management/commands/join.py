@@ -1,7 +1,3 @@
-from typing import Any
-
-from django.core.management.base import CommandParser
-
 from dynamo import Transaction
 from dynamo.management.base import DynamoCommand
 from members.models import Member
@@ -9,13 +5,11 @@ from members.tasks import send_welcome
 
 
 class Command(DynamoCommand):
-    help = "Add a member. A worker sends the welcome."
-
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_arguments(self, parser):
         for name in ("email", "card", "name"):
             parser.add_argument(name)
 
-    def handle(self, email: str, card: str, name: str, **options: Any) -> None:
+    def handle(self, email, card, name, **options):
         with Transaction() as write:
             member = Member.create(email=email, card=card, name=name, write=write)
             send_welcome.using(write=write).enqueue(member.pk)
