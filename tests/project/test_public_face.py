@@ -78,6 +78,7 @@ BUILDING_BLOCKS = {
     "dynamo.tables.findings": {"confirmed", "Findings", "Progress", "scanned", "Spool", "unseen"},
     "dynamo.tables.guards": {"check_guards", "is_owner"},
     "dynamo.transactions": {"READ_TOGETHER", "read_together"},
+    "dynamo.wire.attributes": {"FormAttribute"},
     "dynamo.wire.types": {"Item", "Request", "Typed"},
     "dynamo.wire.updates": {"Update"},
     "dynamo.wire.values": {"as_typed", "text_of"},
