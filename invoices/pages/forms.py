@@ -135,7 +135,8 @@ class InvoiceForm(RequestIdForm):
     def while_typing(cls, data: Mapping[str, str]) -> Self:
         """The form that is not sent yet, with the seller's values that the page knows."""
         names = (*_SELLER_NEEDED, "payment_terms", "name")
-        known: dict[str, Any] = {name: data.get(f"seller_{name}") for name in names}
+        # Anybody may send them. A longer text than a profile can have would take long to check.
+        known: dict[str, Any] = {name: data.get(f"seller_{name}", "")[:500] for name in names}
         user = account_model()(username="-")
         form = cls(data, user=user, profile=SellerProfile("", **known), is_preview=True)
         form.is_valid()

@@ -124,7 +124,16 @@ def test_the_page_gets_what_is_lacking_and_what_may_be_wrong_as_far_as_it_is_typ
     assert "#id_lines-2-tax_category" in client.post(NEW, form, follow=True).text
 
 
-@pytest.mark.parametrize("data", [{}, forms.typed(currency="XXX"), {"lines-239-quantity": "1"}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        forms.typed(currency="XXX"),
+        {"lines-239-quantity": "1"},
+        # To check all of it would take seconds.
+        {"seller_name": "\u200b" * 1_000_000},
+    ],
+)
 def test_an_empty_or_nonsensical_question_is_answered(client: Client, data: dict[str, str]) -> None:
     answer = client.post(PREVIEW, data)
 
