@@ -7,7 +7,6 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.utils.autoreload import DJANGO_AUTORELOAD_ENV, run_with_reloader
 
@@ -17,15 +16,7 @@ def main() -> None:
         # after the other, and the first page would take twice as long.
         run_with_reloader(execute_from_command_line)
         return
-    try:
-        execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as error:
-        if "settings.DATABASES" not in str(error) or "--traceback" in sys.argv:
-            raise
-        sys.exit(
-            "There is no relational database: all data is in DynamoDB. createtables creates its "
-            "tables, dumpdata writes the items to a file, and loaddata reads them."
-        )
+    execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,23 @@
 """The dynamo app."""
 
+from typing import Any
+
 from django.apps import AppConfig
 from django.conf import settings
 
 from dynamo.client.settings import complete
+from dynamo.runtime.no_database.base import use_here
 
 
 class DynamoConfig(AppConfig):
-    """Completes the settings."""
+    """Completes the settings, and refuses in words what needs a relational database."""
 
     name = "dynamo"
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        # Here, because the models of Django's apps open a connection.
+        use_here()
 
     def ready(self) -> None:
         complete(settings)

@@ -86,7 +86,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if plugins.has_plugin("django") and (
         os.environ.get("DJANGO_SETTINGS_MODULE") or settings.configured
     ):
-        from dynamo.management.commands.migrate import has_database
+        from dynamo.runtime.no_database.base import has_database
 
         if not has_database():
             plugins.register(_WithoutDatabase())

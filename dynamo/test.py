@@ -41,8 +41,8 @@ from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.client.plain import PlainModel
 from dynamo.client.retries import is_read
 from dynamo.client.tally import Tally, table_names
-from dynamo.management.commands.migrate import has_database
 from dynamo.runtime import deadline
+from dynamo.runtime.no_database.base import has_database
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
 from dynamo.tables.definitions import Table, all_tables, create

@@ -9,7 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, cast
 
+from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.functional import classproperty
 from pynamodb.attributes import Attribute, DiscriminatorAttribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
@@ -20,6 +22,7 @@ from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
 from dynamo.client.sending import CONSISTENT, read_item, send
+from dynamo.client.settings import APPS
 from dynamo.exceptions import AlreadyExists, ConditionFailed, DamagedItem
 from dynamo.wire.attributes import number_text
 from dynamo.wire.fields import Options
@@ -139,6 +142,15 @@ class PlainModel(PynamoModel):
 
     #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
     _may_miss_writes: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        needed = {"dynamo", cls.__module__.partition(".")[0]} & APPS
+        if apps.apps_ready and (missing := [app for app in needed if not apps.is_installed(app)]):
+            raise ImproperlyConfigured(
+                f"Add {' and '.join(sorted(missing))} to INSTALLED_APPS. Only for installed apps, "
+                "settings get their defaults, and createtables creates the tables."
+            )
 
     @classmethod
     def table(cls) -> str:

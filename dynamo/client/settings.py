@@ -19,6 +19,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from dynamo.client import endpoints
 
+#: The packages of the library that have models.
+APPS = {"accounts", "dynamo", "locks", "outbox", "sequences", "uploads"}
+
 #: The types of each setting.
 SETTINGS: dict[str, tuple[type, ...]] = {
     "DYNAMODB_TABLE_PREFIX": (str,),

@@ -48,7 +48,7 @@ from dynamo.cache.items import CacheItem
 from dynamo.client.endpoints import configured_endpoint, is_loopback
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.sending import send
-from dynamo.client.settings import SETTINGS
+from dynamo.client.settings import APPS, SETTINGS
 from dynamo.exceptions import (
     DynamoError,
     Rejected,
@@ -79,7 +79,6 @@ _SIGNALS = (
 )
 #: What does not call a method of a model.
 _CALLERS = {"save": "create and change", "create": "forms, save and create_many"}
-_PACKAGES = ("accounts", "locks", "outbox", "sequences", "uploads")
 
 #: How similar to the name of a setting one is at least that is reported, as `difflib` measures it.
 _NEAR = 0.85
@@ -209,7 +208,7 @@ def check_overrides() -> Findings:
     for model in all_models():
         for method, others in _CALLERS.items():
             home = next((base for base in model.__mro__ if method in vars(base)), PlainModel)
-            if home.__module__.partition(".")[0] not in ("dynamo", *_PACKAGES):
+            if home.__module__.partition(".")[0] not in APPS:
                 yield "W006", f"{others} do not call {home.__module__}.{home.__name__}.{method}."
         for name in _SIGNALS:
             if any(key[1] == id(model) for key, *_rest in getattr(signals, name).receivers):
@@ -236,7 +235,7 @@ def check_caches() -> Findings:
 def check_packages() -> Findings:
     """Check that the installed apps of the library are its own, not a project's of that name."""
     home = Path(apps.get_app_config("dynamo").path).parent
-    for name in _PACKAGES:
+    for name in sorted(APPS - {"dynamo"}):
         folder = Path(apps.get_app_config(name).path) if apps.is_installed(name) else home / name
         if folder.parent != home and (home / name).is_dir():
             yield "W005", f"{folder} hides the library's package {name}."

@@ -5,13 +5,18 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable
 from logging.handlers import QueueHandler
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.db import connection, transaction
 
+from dynamo.runtime.no_database.base import NoDatabase, has_database
 from dynamo.runtime.terminal import printable
 from locks import claim_once
 from tests.commands import run, run_for_real
@@ -138,12 +143,38 @@ def test_a_migration_command_has_nothing_to_do_and_names_createtables(
     assert requests_sent.operations == []
 
 
-def test_another_command_for_a_database_fails_in_one_line_that_names_ours() -> None:
+def _run_in_atomic() -> None:
+    with transaction.atomic():
+        pass
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: call_command("sqlflush"),
+        lambda: call_command("dbshell"),
+        lambda: call_command("inspectdb"),
+        lambda: call_command("showmigrations"),
+        lambda: list(ContentType.objects.all()),
+        lambda: ContentType().save(),
+        lambda: connection.cursor(),
+        _run_in_atomic,
+    ],
+)
+def test_what_needs_a_relational_database_is_refused_in_words(call: Callable[[], object]) -> None:
+    assert not has_database()
+    with pytest.raises(
+        NoDatabase, match=r"^There is no relational database: .* Use dynamo\.Model "
+    ):
+        call()
+
+
+def test_a_command_for_a_database_fails_in_one_line_that_names_ours() -> None:
     out, err, code = run_for_real("sqlflush")
 
     assert (out, code) == ("", 1)
     (line,) = err.splitlines()
-    assert line.startswith("There is no relational database: ")
+    assert line.startswith("NoDatabase: There is no relational database: ")
     assert all(name in line for name in ("createtables", "dumpdata", "loaddata"))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from dynamo import Model
 from dynamo.client.settings import complete
 
 OWN = {"DYNAMODB_TABLE_PREFIX": "shop-", "AWS_REGION": "eu-west-1"}
@@ -53,3 +54,16 @@ def test_a_setting_of_a_wrong_type_is_refused_at_the_start(name: str, value: obj
 
     with pytest.raises(ImproperlyConfigured, match=f"The setting {name} is {value!r}"):
         complete(settings)
+
+
+@pytest.mark.parametrize(
+    ("missing", "module"),
+    [("dynamo", "shop.models"), ("locks", "locks.models"), ("sequences", "sequences.models")],
+)
+def test_a_model_whose_app_is_not_installed_says_so(
+    settings: Any, missing: str, module: str
+) -> None:
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != missing]
+
+    with pytest.raises(ImproperlyConfigured, match=f"^Add {missing} to INSTALLED_APPS"):
+        type(Model)("Shop", (Model,), {"__module__": module})

@@ -12,8 +12,8 @@ from django.core.management.commands import dumpdata
 from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
 from dynamo.management.base import DynamoCommand
-from dynamo.management.commands.migrate import has_database
 from dynamo.management.progress import State, add_state, dumpable, progress_bars
+from dynamo.runtime.no_database.base import has_database
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
 

@@ -5,8 +5,8 @@ from dynamo.client import bulk
 from dynamo.client.sending import client
 from dynamo.client.tally import CountingPool
 from dynamo.management.base import DynamoCommand, is_confirmed
-from dynamo.management.commands.migrate import has_database
 from dynamo.management.progress import progress_bars
+from dynamo.runtime.no_database.base import has_database
 from dynamo.runtime.terminal import quantity
 from dynamo.signals import tables_emptied
 from dynamo.tables.definitions import Table, all_tables

@@ -11,8 +11,8 @@ from dynamo.client.plain import PlainModel
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import AlreadyExists, DamagedItem, Rejected, Taken
 from dynamo.management.base import DynamoCommand, model_type
-from dynamo.management.commands.migrate import has_database
 from dynamo.management.progress import State, add_state, dumpable, progress_bars
+from dynamo.runtime.no_database.base import has_database
 from dynamo.runtime.terminal import printable, quantity
 from dynamo.wire.types import Item
 from dynamo.wire.values import UNUSABLE, decoded

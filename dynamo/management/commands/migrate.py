@@ -5,7 +5,8 @@ In a project that has one they do what Django's commands do.
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.core.management.commands import migrate
-from django.db import connections
+
+from dynamo.runtime.no_database.base import has_database
 
 
 class NothingToMigrate(BaseCommand):
@@ -35,10 +36,3 @@ class NothingToMigrate(BaseCommand):
 
 class Command(NothingToMigrate, migrate.Command):
     pass
-
-
-def has_database() -> bool:
-    """Whether the project has a relational database."""
-    # Without one, Django configures one whose engine refuses everything.
-    engines = {value["ENGINE"] for value in connections.settings.values()}
-    return engines != {"django.db.backends.dummy"}
