@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -35,16 +35,16 @@ def dynamodb(dynamodb_tables: Tables) -> Iterator[None]:
 
 
 @pytest.fixture
-def max_requests() -> Callable[[int], AbstractContextManager[Any]]:
+def max_requests() -> Callable[[int], AbstractContextManager[object]]:
     """`with max_requests(3): …` fails if more requests are sent."""
     from dynamo.test import max_requests
 
     return max_requests
 
 
-def _fault(name: str) -> Any:
+def _fault(name: str) -> object:
     @pytest.fixture(name=name)
-    def fixture() -> Any:
+    def fixture() -> object:
         from dynamo import test
 
         return getattr(test, name)

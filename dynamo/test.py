@@ -57,7 +57,7 @@ def refuse_requests() -> None:
     _lead_to("", _refusing)
 
 
-def _lead_to(url: str | None, clients: PerProcess[Any]) -> None:
+def _lead_to(url: str | None, clients: PerProcess) -> None:
     if url is None:
         os.environ.pop(TEST_ENDPOINT, None)
     else:
@@ -274,7 +274,7 @@ def late(
     return _failing(fault, times, model)
 
 
-def _error(code: str, operation: str, **members: Any) -> ClientError:
+def _error(code: str, operation: str, **members: object) -> ClientError:
     error = {"Code": code, "Message": "injected by dynamo.test"}
     answer: Any = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}, **members}
     return ClientError(answer, operation)

@@ -92,7 +92,7 @@ class UserAdmin(StaffAdmin, AccountAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return self._is_below(request, obj)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[URLPattern]:
         def page(to: str, view: type[View], name: str) -> URLPattern:
             shown = self.admin_site.admin_view(view.as_view())
             return path(f"<uuid:pk>/invoices/{to}", shown, name=f"accounts_user_{name}")
@@ -156,7 +156,7 @@ class CustomerAdmin(StaffAdmin):
     #: It is opened from the page of an account, so the index does not list it.
     has_module_permission = StaffAdmin._never
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[URLPattern]:
         return [url for url in super().get_urls() if url.name and url.name.endswith("_changelist")]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:

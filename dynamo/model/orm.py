@@ -269,14 +269,21 @@ class Habitual(Writable):
         return await in_thread(cls.get_or_none, *key, **values)
 
     @classmethod
-    async def aget_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:
+    async def aget_or_create(
+        cls, defaults: Mapping[str, object] | None = None, **values: object
+    ) -> tuple[Self, bool]:
         """Like `get_or_create`."""
-        return await in_thread(cls.get_or_create, *args, **values)
+        return await in_thread(cls.get_or_create, defaults, **values)
 
     @classmethod
-    async def aupdate_or_create(cls, *args: Any, **values: Any) -> tuple[Self, bool]:
+    async def aupdate_or_create(
+        cls,
+        defaults: Mapping[str, object] | None = None,
+        create_defaults: Mapping[str, object] | None = None,
+        **values: object,
+    ) -> tuple[Self, bool]:
         """Like `update_or_create`."""
-        return await in_thread(cls.update_or_create, *args, **values)
+        return await in_thread(cls.update_or_create, defaults, create_defaults, **values)
 
     @classmethod
     async def acreate_many(cls, items: Iterable[Self], **options: Any) -> Created[Self]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 
@@ -19,6 +19,8 @@ THREADS = 8
 
 P = ParamSpec("P")
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 
 # The threads are shared by all pages of a process. A call that finds no free thread is made by its
 # caller, so no page waits for another one's requests, and calls may be nested.
@@ -58,7 +60,15 @@ def asynchronous(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]
     return call
 
 
-def together(*calls: Callable[[], object]) -> list[Any]:
+@overload
+def together(one: Callable[[], A], two: Callable[[], B], /) -> tuple[A, B]: ...
+
+
+@overload
+def together(*calls: Callable[[], T]) -> tuple[T, ...]: ...
+
+
+def together(*calls: Callable[[], object]) -> tuple[object, ...]:
     """Make `calls` at the same time and return their results, in order.
 
     They share the caller's deadline and tally. If some fail, the error of the first one is raised;
@@ -69,7 +79,7 @@ def together(*calls: Callable[[], object]) -> list[Any]:
     try:
         for call in others:
             futures.append(_together().submit(copy_context().run, call))
-        return [first(), *map(_made, futures, others)]
+        return first(), *map(_made, futures, others)
     finally:
         wait([future for future in futures if not future.cancel()])
 

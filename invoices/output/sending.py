@@ -153,7 +153,7 @@ def current_sendings(record: Record) -> list[Sending]:
     requests and 2 read units for each that waits, in 2 round trips.
     """
     calls = [partial(_current, sending) for sending in sendings_of(record.state)]
-    return together(*calls) if calls else []
+    return [*together(*calls)] if calls else []
 
 
 def _current(sending: Sending) -> Sending:

@@ -1,7 +1,5 @@
 """The pages that change what became of an invoice: it is voided, credited, paid, or sent."""
 
-from typing import Any
-
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -183,13 +181,17 @@ class InvoiceSendView(ChangeView):
     def is_possible(self) -> bool:
         return not self.record.invoice.is_voided
 
-    def get_initial(self) -> dict[str, Any]:
+    def get_initial(self) -> dict[str, object]:
         invoice = self.record.invoice
         subject, text = texts_of(invoice)
-        values = {"to": invoice.customer.email, "subject": subject, "message": text}
+        values: dict[str, object] = {
+            "to": invoice.customer.email,
+            "subject": subject,
+            "message": text,
+        }
         return values | {"request_id": SendForm.new_request_id()}
 
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         return super().get_context_data(
             reply_to=self.user.email, must_confirm=not self.user.is_confirmed, **kwargs
         )

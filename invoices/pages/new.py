@@ -180,7 +180,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | {"user": self.user, "profile": self.profile}
 
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         sent = self.request.POST.get("defaults") or urlencode(self.defaults())
         kwargs = {"must_confirm": must_confirm(self.user), "sent_defaults": sent} | kwargs
         context = super().get_context_data(**kwargs)

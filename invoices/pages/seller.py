@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.auth.views import RedirectURLMixin
+from django.forms import Field
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
@@ -15,7 +16,7 @@ from invoices.pages.base import OwnFormView, SellerMixin
 from invoices.store.sellers import open_profile
 
 
-def _form_field(field: Any, **_options: object) -> Any:
+def _form_field(field: Any, **_options: object) -> Field | None:
     is_input = isinstance(field.attribute, InputAttribute)
     return field.attribute.form_field() if is_input else field.formfield()
 
@@ -42,10 +43,10 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
     """The form of the seller. It leads back to the page in `next`."""
 
     template_name = "invoices/seller.html"
-    form_class: Any = SellerForm
+    form_class: type[PartialForm] = SellerForm
     next_page = "seller"
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         self.profile = open_profile(self.user, self.profile)
         return super().get_form_kwargs() | {"instance": self.profile}
 
@@ -56,7 +57,7 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
         to = self.get_redirect_url()
         return super().get_context_data(part=self.next_page, next=to, **kwargs)
 
-    def act(self, form: Any) -> HttpResponse:
+    def act(self, form: PartialForm) -> HttpResponse:
         if form.try_save() is None:
             return self.form_invalid(form)
         return self.redirect(_("Your details were saved."), self.get_success_url())

@@ -38,7 +38,7 @@ class HomeView(TemplateView):
 
     template_name = "home.html"
 
-    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)

@@ -22,12 +22,12 @@ def read() -> Any:
 
 
 def test_the_results_are_in_order_also_of_nested_calls() -> None:
-    def outer(number: int) -> list[int]:
+    def outer(number: int) -> tuple[int, ...]:
         return together(*[lambda: number] * THREADS)
 
     found = together(*(partial(outer, number) for number in range(THREADS)))
 
-    assert found == [[number] * THREADS for number in range(THREADS)]
+    assert found == tuple((number,) * THREADS for number in range(THREADS))
 
 
 def test_calls_share_the_tally_and_the_deadline(engine: str) -> None:
@@ -84,7 +84,7 @@ def test_without_a_free_thread_the_caller_makes_its_calls() -> None:
     hanging.start()
     busy.wait(60)
     try:
-        assert together(threading.get_ident, threading.get_ident) == [threading.get_ident()] * 2
+        assert together(threading.get_ident, threading.get_ident) == (threading.get_ident(),) * 2
     finally:
         done.set()
         hanging.join()
