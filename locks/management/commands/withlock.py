@@ -3,14 +3,14 @@
 import argparse
 import logging
 import os
-import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, Self
 
@@ -161,13 +161,10 @@ class _Signals:
     def __init__(self) -> None:
         self._has_command = False
         self._before: dict[int, Any] = {}
+        # Of this kind, because a handler may put a number while `wait` takes another one.
+        self._numbers: SimpleQueue[int] = SimpleQueue()
 
     def __enter__(self) -> Self:
-        # The pipe wakes `wait` when a signal arrives.
-        self._reads, self._writes = os.pipe()
-        for end in (self._reads, self._writes):
-            os.set_blocking(end, False)
-        self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
         for item in (*_TO_ALL, *_TO_ONE, signal.SIGCHLD):
             if signal.getsignal(item) is not signal.SIG_IGN or item == signal.SIGCHLD:
                 self._before[item] = signal.signal(item, self._arrived)
@@ -176,13 +173,11 @@ class _Signals:
     def __exit__(self, *_raised: object) -> None:
         for key, handler in self._before.items():
             signal.signal(key, handler)
-        signal.set_wakeup_fd(self._wakeup)
-        os.close(self._reads)
-        os.close(self._writes)
 
     def _arrived(self, number: int, _frame: FrameType | None) -> None:
         if not (self._has_command or number == signal.SIGCHLD):
             raise SystemExit(128 + number)
+        self._numbers.put(number)
 
     def begin_to_pass_on(self, *, in_own_group: bool) -> None:
         self._has_command = True
@@ -190,11 +185,11 @@ class _Signals:
             # It would stop this process alone, and the lease would end while the command runs.
             self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._arrived)
 
-    def wait(self, seconds: float) -> list[int]:
-        """Wait for signals, for at most `seconds`; return the numbers of those that arrived."""
-        if not select.select([self._reads], [], [], seconds)[0]:
-            return []
-        return list(os.read(self._reads, 4096))
+    def wait(self, seconds: float) -> int | None:
+        """Wait for a signal, for at most `seconds`; return its number, None without one."""
+        with suppress(Empty):
+            return self._numbers.get(timeout=seconds)
+        return None
 
 
 def _run_while_held(
@@ -215,7 +210,8 @@ def _run_while_held(
     child = _Child(command, _environment(lease.fence), in_own_group=in_own_group)
     try:
         while (code := child.exit_code()) is None:
-            for number in signals.wait(min(LOOK_SECONDS, lease.remaining_seconds)):
+            number = signals.wait(min(LOOK_SECONDS, lease.remaining_seconds))
+            if number is not None:
                 child.pass_on(number)
             lease.check()
     finally:
