@@ -56,7 +56,7 @@ def _site() -> dict[str, object]:
     return yaml.load(text, Loader)  # noqa: S506 - derived from SafeLoader
 
 
-def _policy(name: str) -> dict[str, object]:
+def _policy(name: str) -> Any:
     """deploy/iam-<name>.json for the resources of the template."""
     text = (settings.BASE_DIR / "deploy" / f"iam-{name}.json").read_text(encoding="utf-8")
     for written, meant in {
@@ -64,12 +64,18 @@ def _policy(name: str) -> dict[str, object]:
         "REGION": "${AWS::Region}",
         "ACCOUNT": "${AWS::AccountId}",
         "BUCKET": "${ExportsBucket}",
+        "/site/secret-keys": "${SecretKeyParameter}",
+        "/site/email-password": "${EmailPasswordParameter}",
         "PREFIX": settings.DYNAMODB_TABLE_PREFIX,
     }.items():
         text = text.replace(written, meant)
-    policy: dict[str, Any] = json.loads(text)
-    for statement in policy["Statement"]:
-        found = statement["Resource"]
-        arns = [found] if isinstance(found, str) else found
-        statement["Resource"] = [{"Fn::Sub": arn} for arn in arns]
-    return policy
+    return _substituted(json.loads(text))
+
+
+def _substituted(value: Any) -> Any:
+    """`value` with `Fn::Sub` around each text that names something of the stack."""
+    if isinstance(value, dict):
+        return {name: _substituted(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_substituted(item) for item in value]
+    return {"Fn::Sub": value} if isinstance(value, str) and "${" in value else value
