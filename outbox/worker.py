@@ -123,6 +123,8 @@ class Worker:
         #: Whether a shard had more tasks than a look reads. The next look then reads the deferred
         #: ones only, which come last and would otherwise never run under load.
         self._is_full = self._only_deferred = False
+        #: Why the last task could not be claimed, if DynamoDB refused that: looks then get rarer.
+        self._refusal: DynamoError | None = None
         self._watches: dict[Holder, HolderWatch] = {}
         self._log_once = lru_cache(MOST_DAMAGED)(log.error)
         self._wake = threading.Event()
@@ -138,7 +140,8 @@ class Worker:
         An idle worker costs half a read unit per look and shard. See `steps` for what tasks cost.
 
         Raises:
-            TableMissing: with `once`. Otherwise errors are logged, and the worker goes on.
+            TableMissing, Rejected, Unavailable: with `once`, if tasks cannot be read, or not be
+                claimed for some seconds. Otherwise errors are logged, and the worker goes on.
         """
         signals.task_enqueued.connect(self._look_soon)
         pause = SHORTEST_PAUSE
@@ -156,11 +159,14 @@ class Worker:
                         raise
                     log.exception("The worker looks again later.")
                     has_found = False
-                if has_found:
+                if has_found and self._refusal is None:
                     pause = SHORTEST_PAUSE
                     continue
-                if once and was_idle and all(item.has_renewed for item in self._watches.values()):
+                others_live = all(item.has_renewed for item in self._watches.values())
+                if once and was_idle and others_live and not has_found:
                     break
+                if once and self._refusal is not None and pause >= LONGEST_PAUSE:
+                    raise self._refusal
                 self._release_unused()
                 has_enqueued = self._wait_for(self._wake.wait, pause)
                 pause = SHORTEST_PAUSE if has_enqueued else min(2 * pause, LONGEST_PAUSE)
@@ -280,9 +286,14 @@ class Worker:
             connections.close_all()
 
     def _claim_and_run(self, item: TaskItem) -> None:
-        lease = self._lease.current()
-        self._holder = Holder(lease.name, lease.fence)
-        attempt = steps.claim(item, lease)
+        try:
+            lease = self._lease.current()
+            self._holder = Holder(lease.name, lease.fence)
+            attempt = steps.claim(item, lease)
+        except DynamoError as error:
+            self._refusal = error
+            raise
+        self._refusal = None
         if attempt is not None:
             self._running[item.id] = attempt
             self._report(item, *_run(attempt))

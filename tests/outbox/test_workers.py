@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import ConnectionHandler, connections
 from pytest_django import DjangoDbBlocker
 
+from dynamo import Rejected
 from dynamo.client.sending import send
 from locks import Lease, Lock
 from outbox import schedules, serverless, steps, worker
@@ -279,6 +281,42 @@ def test_a_damaged_task_is_left_out_and_logged_once_and_the_next_ones_run(
     tasks_looked_for.disconnect(count)
     assert CALLS == [["next"]]
     assert caplog.text.count("A task is left out") == 1
+
+
+def refuse_claims(proxy: FaultProxy) -> None:
+    refused = Answer(400, "AccessDeniedException")
+    proxy.plan("UpdateItem", refused, times=10_000, when=lambda body: body["TableName"] == "tasks")
+
+
+def test_a_worker_whose_claims_are_refused_looks_more_rarely(
+    proxy: FaultProxy, running: Callable[..., threading.Event]
+) -> None:
+    note.enqueue("refused")
+    refuse_claims(proxy)
+    looked_at: list[float] = []
+
+    def look(**_signal: object) -> None:
+        looked_at.append(monotonic())
+
+    tasks_looked_for.connect(look)
+    running(threads=1)
+    wait_until(lambda: len(looked_at) >= 9)
+    tasks_looked_for.disconnect(look)
+
+    assert looked_at[-1] - looked_at[-2] > 0.5
+    proxy.forget()
+    wait_until(lambda: CALLS == [["refused"]])
+
+
+def test_a_run_of_what_is_due_ends_if_claims_are_refused(
+    proxy: FaultProxy, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "LONGEST_PAUSE", 0.05)
+    note.enqueue("refused")
+    refuse_claims(proxy)
+
+    with pytest.raises(Rejected):
+        run_tasks()
 
 
 def test_a_schedule_does_not_wait_for_a_free_thread(
