@@ -335,7 +335,7 @@ class ModelMixin(_View):
     def get_page(self, **options: Any) -> Page[Any]:
         """A page of items; `options` are `after` and `limit`."""
         if not (given := self._given()):
-            if self.index is not None:
+            if self.index is not None and type(self).get_partition is ModelMixin.get_partition:
                 raise ImproperlyConfigured(f"{type(self).__name__}: `index` needs get_partition.")
             return scan_page(self.model, options["limit"], options["after"])
         [partition] = given.values()

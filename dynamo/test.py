@@ -28,7 +28,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never
 from unittest import TestResult
 
-from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 from django.core.exceptions import ImproperlyConfigured
 from django.test import SimpleTestCase, testcases
 from django.test.runner import DiscoverRunner
@@ -41,7 +41,7 @@ from dynamo.client.endpoints import TEST_ENDPOINT
 from dynamo.client.plain import PlainModel
 from dynamo.client.retries import is_read
 from dynamo.client.tally import Tally, table_names
-from dynamo.runtime import deadline
+from dynamo.exceptions import Unavailable
 from dynamo.runtime.no_database.base import has_database
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent, tables_emptied
@@ -233,27 +233,21 @@ def conflict(
     return _failing(fault, times, model, reads=False)
 
 
-@contextmanager
 def unavailable(
     *, maybe_written: bool = False, model: type[PlainModel] | None = None
-) -> Iterator[list[str]]:
+) -> AbstractContextManager[list[str]]:
     """Let all requests fail, without repetition: each call raises `Unavailable` at once.
 
-    With `maybe_written` writes are carried out, and only their replies are lost.
+    With `maybe_written` only the replies to writes are lost: they are carried out, and what is read
+    is answered.
     """
 
     def fault(real: _Attempt, operation: str, _request: object) -> Answer:
-        if maybe_written and not is_read(operation):
-            _lose(real)
-        raise ConnectTimeoutError(endpoint_url="")
+        if maybe_written:
+            real()
+        raise Unavailable(operation, "injected by dynamo.test", maybe_written)
 
-    before = deadline.OPERATION_SECONDS
-    deadline.OPERATION_SECONDS = 0.0
-    try:
-        with _failing(fault, math.inf, model) as hit:
-            yield hit
-    finally:
-        deadline.OPERATION_SECONDS = before
+    return _failing(fault, math.inf, model, reads=not maybe_written)
 
 
 def late(

@@ -89,13 +89,16 @@ class Options(_BaseModelAdmin, Generic[M]):
 
     if TYPE_CHECKING:
         # Contrib's methods, which call `user.has_perm`.
-        def has_add_permission(self, request: HttpRequest) -> bool: ...
-
         def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
 
-        def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
-
         def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # A numbered item is issued in a transaction of its own, without the audit log.
+        return not self.model._never_deleted and super().has_add_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return not self.model._never_deleted and super().has_delete_permission(request, obj)
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Column]:
         return self.list_display

@@ -22,6 +22,7 @@ from pynamodb.expressions.operand import Path
 from dynamo import exceptions
 from dynamo.client.plain import Named, per_class
 from dynamo.model.keys import Keyed
+from dynamo.model.references import Reference
 from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Item, Typed
 from dynamo.wire.values import UNUSABLE, is_same_value, typed_number, typed_value
@@ -130,7 +131,8 @@ class ItemObject(Keyed):
         return f"<{type(self).__name__}: {', '.join(key)}>"
 
     def __str__(self) -> str:
-        """The first text that forms can edit and that is neither a key nor a secret; else the key.
+        """The first text that forms can edit and that is neither a key (also of another item) nor a
+        secret; else the key.
 
         A subclass may return another text. An attribute with `sensitive=True` is never shown.
         """
@@ -152,6 +154,7 @@ class ItemObject(Keyed):
             and field.editable
             and not field.choices
             and name not in keys
+            and not isinstance(field.attribute, Reference)
             and not is_secret(name, field.attribute)
         ]
 

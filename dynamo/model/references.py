@@ -115,7 +115,7 @@ class Reference(TextAttribute):
         if kind is not None and kind.get_discriminator(model) is not None:
             # The key may be that of an item of another class of its table.
             exists &= kind.is_in(*kind.get_registered_subclasses(model))
-        error = target.DoesNotExist(f"There is no {target._noun()} {key}, the {name}.", name)
+        error = target.DoesNotExist(f"{name}: there is no {target._noun()} {key}.", name)
         if not target._is_key(key):
             raise error
         request = conditional(target._address(), exists)

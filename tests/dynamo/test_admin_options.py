@@ -12,14 +12,17 @@ from django.contrib import admin as contrib
 from django.contrib.admin import HORIZONTAL, ModelAdmin as ContribsModelAdmin, site as default_site
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.sites import all_sites
+from django.contrib.admin.utils import quote
 from django.test import Client, override_settings
-from django.urls import path
+from django.urls import path, reverse
 
 from dynamo import TextAttribute
 from dynamo.admin import AdminSite, ModelAdmin, UserAdmin, apps as admin_apps
 from dynamo.forms import ModelForm, modelform_factory
+from sequences import NumberedItem, issue
 from tests.dynamo.adminpages import submit
 from tests.dynamo.desk.models import Clerk, Customer
+from tests.numbered import Ticket, new_series, stored_numbers
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -132,6 +135,34 @@ def test_the_menu_below_the_list_works_next_to_the_one_above_it(
             assert "Are you sure?" in client.post(LIST, chosen).text
             unknown = client.post(LIST, chosen | {"action": "nothing"}, follow=True)
         assert "No action selected." in unknown.text
+
+
+def test_numbered_items_are_changed_and_neither_added_nor_deleted(
+    client: Client, site: AdminSite
+) -> None:
+    class Receipt(NumberedItem):
+        __module__ = Customer.__module__  # its app
+
+        class Meta:
+            table_name = Ticket.Meta.table_name
+
+        subject = TextAttribute()
+
+    site.register(Receipt)  # type: ignore[arg-type]  # contrib's stubs want its models
+    receipt = issue(Receipt(subject="Broken door"), series=new_series())
+
+    with pages_of(site):
+        key = [f"{quote(receipt.series)},1"]
+        urls = {
+            name: reverse(f"admin:desk_receipt_{name}", args=args)
+            for name, args in (("changelist", []), ("add", []), ("change", key), ("delete", key))
+        }
+        shown = [client.get(urls[name]) for name in ("changelist", "change")]
+        refused = [client.post(urls[name]) for name in ("add", "delete")]
+
+    assert [page.status_code for page in shown + refused] == [200, 200, 403, 403]
+    assert not any(link in page.text for page in shown for link in ("addlink", "deletelink"))
+    assert stored_numbers(Receipt, receipt.series) == [1]
 
 
 PUBLIC = [item for item in dir(ContribsModelAdmin) if not item.startswith("_")]

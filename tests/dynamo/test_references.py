@@ -335,5 +335,5 @@ def test_a_foreign_key_of_djangos_orm_is_found_by_its_own_check() -> None:
 
 
 def test_the_error_is_that_of_the_model_and_of_the_library() -> None:
-    with pytest.raises(DoesNotExist, match="There is no patient x, the patient"):
+    with pytest.raises(DoesNotExist, match=r"^patient: there is no patient x\.$"):
         Appointment.create(patient="x")

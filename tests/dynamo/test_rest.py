@@ -365,6 +365,23 @@ def test_lists_are_pages_with_cursors(
     assert api.get(f"{url}?cursor=wrong").status_code == 404
 
 
+def test_a_list_of_an_index_without_a_partition_is_that_of_the_table(api: APIClient) -> None:
+    class OfTeam(TeamPlayers):
+        def get_partition(self) -> object:
+            return self.request.query_params.get("team")
+
+    for number, team in enumerate(("red", "blue", "red")):
+        player(number, team=team)
+    view = OfTeam.as_view({"get": "list"})
+
+    names = {
+        query: {item["name"] for item in view(APIRequestFactory().get(query)).data["results"]}
+        for query in ("/", "/?team=red")
+    }
+
+    assert names == {"/": {"P0", "P1", "P2"}, "/?team=red": {"P0", "P2"}}
+
+
 def test_only_items_of_the_partition_exist(api: APIClient) -> None:
     red, blue = player(team="red"), player(1, team="blue")
     url = f"/teams/red/players/{blue.pk}/"

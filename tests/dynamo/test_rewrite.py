@@ -147,8 +147,8 @@ def test_a_dry_run_names_what_would_change_and_writes_nothing(dynamodb_tables: T
     [
         (same_email, "Another guest has the email one@example.org.", [3, 1, 0, 2]),
         (other_key, "The pk of an item cannot be changed.", [3, 0, 0, 3]),
-        (unknown_host, "There is no guest nobody, the host.", [3, 0, 0, 3]),
-        (unknown_both, "There is no patient nowhere, the doctor.", [3, 0, 0, 3]),
+        (unknown_host, "host: there is no guest nobody.", [3, 0, 0, 3]),
+        (unknown_both, "doctor: there is no patient nowhere.", [3, 0, 0, 3]),
         (unknown_guest, "There is no such item.", [3, 0, 0, 3]),
     ],
 )
