@@ -35,7 +35,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from django.apps import apps
-from django.conf import settings
+from django.conf import global_settings, settings
 from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
@@ -159,7 +159,8 @@ def check_dynamodb() -> Findings:
 @_check(TAG)
 def check_settings() -> Findings:
     """Check that no setting looks like one of the library's and is not. Costs no request."""
-    for name in sorted({*dir(settings)} - SETTINGS.keys()):
+    # Not Django's own, as each comparison takes time, and every command runs this.
+    for name in sorted({*dir(settings)} - {*dir(global_settings)} - SETTINGS.keys()):
         nearest = get_close_matches(name, SETTINGS, n=1, cutoff=_NEAR)
         if nearest or name.startswith("DYNAMODB_"):
             advice = (
