@@ -18,8 +18,8 @@ A task that succeeds at the first attempt is enqueued, claimed, recorded and del
 unit each. Its record is made when it has finished. Each other step moves the task to another place,
 in one transaction with its record: a retry, a failure for good, a restart.
 
-The place in the queue is the priority (000 is the highest) with the time of enqueuing, or `d` with
-the time when a task is due that waits for it. Therefore, one query finds what can run, and reads
+The place in the queue is the priority (000 is the highest) with the time when the task came there,
+or `d` with the time when a task is due that waits for it. Therefore, one query finds what can run, and reads
 neither what is not due nor what has finished. An id is the first place of its task, so a task
 without a record is found by its id; an id that follows from a request id is found by its record.
 """
@@ -102,10 +102,10 @@ def partition_of(queue: str, shard: int) -> str:
     return f"{shard}#{queue}"
 
 
-def sort_of(priority: int, enqueued_at: datetime, due: datetime | None = None) -> str:
-    """The sort key of a new place: at the end of a priority, or at the time when it is due."""
-    rank = f"{100 - priority:03d}" if due is None else _DEFERRED
-    return f"{rank}{_time_text(due or enqueued_at)}{get_random_string(11)}"
+def sort_of(at: datetime, priority: int | None = None) -> str:
+    """The sort key of a new place: now at the end of a priority, or at the time when it is due."""
+    rank = _DEFERRED if priority is None else f"{100 - priority:03d}"
+    return f"{rank}{_time_text(at)}{get_random_string(11)}"
 
 
 def bounds(at: datetime, *, only_deferred: bool = False) -> tuple[str, str]:

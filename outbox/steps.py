@@ -122,8 +122,9 @@ def store(
 def _new_place(item: TaskItem, due: datetime | None) -> tuple[str, str]:
     """A key in a random shard: at the end of the item's priority, or at a time in the future."""
     shard = random.randrange(backend_of(item).options["SHARDS"])  # noqa: S311 - no secret
-    later = due if due is not None and due > now() else None
-    return partition_of(item.queue, shard), sort_of(item.priority, item.enqueued_at, later)
+    at = now()
+    sort = sort_of(due) if due is not None and due > at else sort_of(at, item.priority)
+    return partition_of(item.queue, shard), sort
 
 
 def backend_of(item: TaskItem) -> Any:
@@ -335,7 +336,7 @@ def place_again(
         while len(errors) > 1 and len(json.dumps(errors)) > ERRORS_MAX_BYTES:
             del errors[0]
     if pause is None:
-        place = f"{FAILED}#{item.queue}", sort_of(0, now(), due=now())
+        place = f"{FAILED}#{item.queue}", sort_of(now())
         values |= {"status": base.TaskResultStatus.FAILED} | _ended(item)
     else:
         place = _new_place(item, now() + timedelta(seconds=pause))

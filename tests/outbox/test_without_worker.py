@@ -101,6 +101,21 @@ def warnings() -> list[str]:
     return [str(item.id) for item in run_checks(tags=["dynamodb"], include_deployment_checks=True)]
 
 
+def test_a_task_that_is_started_again_has_not_waited_since_it_was_enqueued(
+    later: Callable[[float], None], backend: dict[str, Any]
+) -> None:
+    backend["SHARDS"] = 1
+    result = functions.fail_for_good.enqueue()
+    run_tasks(raise_errors=False)
+    later(600)
+
+    steps.restart(result.id)
+
+    assert "outbox.W001" not in warnings()
+    later(1000)
+    assert "outbox.W001" in warnings()
+
+
 def test_a_task_that_is_due_again_has_not_waited_since_it_was_enqueued(
     later: Callable[[float], None], backend: dict[str, Any]
 ) -> None:
