@@ -161,6 +161,8 @@ class TaskBackend(BaseTaskBackend):
                 faults.append(f"{name} must be a whole number, at least {least}")
         for function in self.options["RETRY"]:
             try:
+                if function != "*":
+                    import_string(function)
                 self.retry_of(function).never_repeated(strict=True)
             except (ImportError, TypeError, ValueError) as error:
                 faults.append(f"RETRY of {function}: {error}")

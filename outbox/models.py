@@ -19,9 +19,10 @@ unit each. Its record is made when it has finished. Each other step moves the ta
 in one transaction with its record: a retry, a failure for good, a restart.
 
 The place in the queue is the priority (000 is the highest) with the time when the task came there,
-or `d` with the time when a task is due that waits for it. Therefore, one query finds what can run, and reads
-neither what is not due nor what has finished. An id is the first place of its task, so a task
-without a record is found by its id; an id that follows from a request id is found by its record.
+or `d` with the time when a task is due that waits for it. Therefore, one query finds what can run,
+and reads neither what is not due nor what has finished. An id is the first place of its task, so a
+task without a record is found by its id; an id that follows from a request id is found by its
+record.
 """
 
 from datetime import UTC, datetime

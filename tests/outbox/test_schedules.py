@@ -166,6 +166,7 @@ def test_check_reports_what_tasks_does_not_know(settings: Any) -> None:
         ({"KEEP_DAYS": -1}, "outbox.E001"),
         ({"RETRY": {"*": {"tries": 3}}}, "outbox.E001"),
         ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E001"),
+        ({"RETRY": {"members.tasks.no_such_task": {"attempts": 2}}}, "outbox.E001"),
         ({"RETRY": {"*": {"never": ["no.such.Error"]}}}, "outbox.E001"),
         ({"RETRY": {"*": {"never": "builtins.ValueError"}}}, "outbox.E001"),
     ],
