@@ -18,7 +18,6 @@ from dynamo.auth.passwords import AT_ONCE, WAIT_SECONDS, WAITING_OF_CLIENT, Argo
 from dynamo.runtime import deadline
 from dynamo.runtime.gates import NICENESS
 from tests.accounts.test_page_limits import WRONG, attempt
-from tests.commands import run
 from tests.conftest import PAGE_SECONDS
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
@@ -258,21 +257,12 @@ def reset(ann: User) -> None:
     new_password_page(visitor.get(link())["Location"], visitor)
 
 
-def command(*arguments: str, lines: int = 1) -> None:
-    _out, err, code = run(*arguments, stdin=f"{NEW}\n" * lines)
-    assert (err, code) == ("", 0)
-
-
 STORED_BY: dict[str, Callable[[User], object]] = {
     "the sign-up page": lambda _ann: sign_up(Client(), **new_account("bob", NEW)),
     "the page of a change": lambda ann: new_password_page(
         "/accounts/password_change/", let_in(ann), old_password=PASSWORD
     ),
     "a reset": reset,
-    "createuser": lambda _ann: command(
-        *("createuser", "--username=bob", "--email=bob@example.org", "--password-stdin")
-    ),
-    "changepassword": lambda _ann: command("changepassword", "ann", lines=2),
 }
 
 

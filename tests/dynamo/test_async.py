@@ -16,6 +16,7 @@ from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Customer
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.tasks import cancel_during
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -71,22 +72,9 @@ def test_calls_count_on_the_tally_of_their_task_and_keep_its_deadline() -> None:
 
 
 def test_a_call_whose_task_is_cancelled_is_completed(proxy: FaultProxy) -> None:
-    cancelled = threading.Event()
+    creating = Customer.acreate(club="chess", email="ann@example.org")
 
-    async def cancel() -> None:
-        task = asyncio.create_task(Customer.acreate(club="chess", email="ann@example.org"))
-        loop = asyncio.get_running_loop()
-
-        def meanwhile() -> None:
-            loop.call_soon_threadsafe(task.cancel)
-            assert cancelled.wait(120)
-
-        proxy.plan("TransactWriteItems", Meanwhile(meanwhile))
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        cancelled.set()
-
-    asyncio.run(cancel())
+    asyncio.run(cancel_during(proxy, "TransactWriteItems", creating))
 
     wait_until(lambda: Customer.is_taken(email="ann@example.org"))
     assert Customer.find(email="ann@example.org")

@@ -1,7 +1,6 @@
 """Locks of the tasks of an event loop."""
 
 import asyncio
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,10 +9,10 @@ from dynamo.runtime import threads
 from dynamo.runtime.processes import PerProcess
 from locks import Lock, LockTaken
 from locks.leases import _of_process
-from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import stored, taken
 from tests.requests import Requests
+from tests.tasks import cancel_during
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -71,26 +70,11 @@ def test_a_task_that_stops_waiting_for_a_lock_sent_one_write(
 
 
 def test_a_lock_that_was_acquired_for_a_cancelled_task_is_released(proxy: FaultProxy) -> None:
-    cancelled = threading.Event()
-
     async def enter() -> None:
         async with Lock("a"):
             raise AssertionError("the task was cancelled before")
 
-    async def cancel() -> None:
-        task = asyncio.create_task(enter())
-        loop = asyncio.get_running_loop()
-
-        def meanwhile() -> None:
-            loop.call_soon_threadsafe(task.cancel)
-            assert cancelled.wait(120)
-
-        proxy.plan("UpdateItem", Meanwhile(meanwhile))
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        cancelled.set()
-
-    asyncio.run(cancel())
+    asyncio.run(cancel_during(proxy, "UpdateItem", enter()))
 
     wait_until(lambda: is_released("a"))
     wait_until(lambda: not _of_process()._due)

@@ -114,11 +114,6 @@ def test_a_counter_beyond_its_limit_starts_over(strategy: Strategy) -> None:
     assert next_value("a", reset_value=10, strategy=strategy) == 1
 
 
-def test_a_sequence_that_starts_over_gives_no_ranges() -> None:
-    with pytest.raises(ValueError, match="one by one"):
-        Sequence("a", reset_value=5).next_values(2)
-
-
 @pytest.mark.fault_of("moto", "stores numbers of 39 digits and answers 500 to the next Scan")
 @pytest.mark.fault_of("ministack", "rounds to 28 digits")
 @both
@@ -240,6 +235,7 @@ WRONG: list[tuple[Callable[..., object], str]] = [
     (lambda **how: next_values(-1, "a", **how), "1 or more, not -1"),
     (lambda **how: next_values(2, "a", increment=5 * 10**37, **how), "pass 38 digits"),
     (lambda **how: next_values(2, "a", increment=-5 * 10**37, **how), "pass 38 digits"),
+    (lambda **how: Sequence("a", reset_value=5, **how).next_values(2), "one by one"),
     (lambda strategy: next_value("a", strategy=strategy[:3]), "atomic or optimistic, not"),
     # Numbers that are not whole.
     (lambda **how: next_value("a", 2.5, **how), "'float'"),
