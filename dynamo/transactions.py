@@ -295,6 +295,9 @@ class Transaction(AltersData):
             if self.refusals:
                 if self._is_done():
                     break
+                # After a lost reply, a refusal may not tell whether it was done.
+                unknown = [item for item in self.refusals if isinstance(item.error, Unavailable)]
+                self._may_be_committed |= bool(unknown)
                 return answer
             left_out = {refusal.write for refusal in refused}
             writes = [write.replaced() if write in left_out else write for write in writes]

@@ -542,6 +542,24 @@ def test_a_transaction_that_may_be_done_is_not_called_stale_if_others_have_writt
     assert all(isinstance(error, Unavailable) and error.maybe_written for error in errors)
 
 
+def test_a_commit_that_may_be_done_stays_unknown_when_it_is_repeated(proxy: FaultProxy) -> None:
+    parcel = Parcel.create(name="one")
+    write = Transaction()
+    parcel.change(name="two", write=write)
+
+    def change_twice() -> None:
+        for weight in (1, 2):
+            Parcel.get(parcel.pk).change(weight=weight)
+
+    proxy.plan("UpdateItem", DropReply())
+    proxy.plan("UpdateItem", Meanwhile(change_twice))
+
+    for _time in range(2):
+        with pytest.raises(Unavailable) as caught:
+            write.commit()
+        assert caught.value.maybe_written
+
+
 def test_an_object_of_a_transaction_that_was_refused_becomes_what_a_later_commit_stores() -> None:
     first = Parcel.create(name="first")
     write = Transaction()
