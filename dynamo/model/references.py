@@ -110,7 +110,7 @@ class Reference(TextAttribute):
         """
         target = self.target(key, _user_instantiated=False)
         exists = Path(target.key_attribute_names()).exists()
-        model: Any = type(target)
+        model = type(target)
         kind = model.get_attributes().get(model._discriminator)
         if kind is not None and kind.get_discriminator(model) is not None:
             # The key may be that of an item of another class of its table.
