@@ -165,6 +165,8 @@ def _tasks_run(run: Callable[[Callable[[], Any]], Any]) -> None:
         worker._lease.current()
         for item in worker._find(worker._partitions, is_consistent=True):
             run(partial(worker._claim_and_run, item))
+            # As a thread of the worker does. Its end waits for those that run, up to 25 seconds.
+            worker._running.clear()
     finally:
         worker._end()
 
