@@ -1,6 +1,6 @@
 """The report of each kind that a worker stores every day (`TASKS` in the settings)."""
 
-from dynamo.management.progress import progress_bars
+from dynamo.tables.findings import unseen
 from outbox import task
 from staff.reports import KINDS, make_report, store
 
@@ -12,6 +12,4 @@ def report(kind: str) -> None:
     Raises:
         NewerReport: another one that began later is stored.
     """
-    with progress_bars(shown=False) as progress:
-        made = make_report(KINDS[kind], by="runtasks", progress=progress)
-    store(made)
+    store(make_report(KINDS[kind], by="runtasks", progress=unseen))
