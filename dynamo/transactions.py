@@ -323,8 +323,8 @@ class Transaction(AltersData):
                 raise Unavailable("commit", "an earlier one got no answer", maybe_written=True)
             return self._sent(writes)
         except Unavailable as error:
-            # What may not be repeated can still be recognized.
-            if not counting or not error.maybe_written:
+            # What may not be repeated can still be recognized, by its mark.
+            if not (error.maybe_written and counting and counting[0].is_drawn):
                 raise
             stored = None
             with suppress(DynamoError):
