@@ -5,6 +5,6 @@ from outbox import task
 
 
 @task
-def send_welcome(member_pk):
+def send_welcome(member_pk: str) -> None:
     member = Member.get(member_pk)
     send_mail("Welcome", f"{member.name}, you are a member now.", None, [member.email])
