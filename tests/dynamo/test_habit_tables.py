@@ -135,6 +135,7 @@ DJANGOS: dict[str, Callable[[], Iterable[str]]] = {
     "Test cases": lambda: (
         public(test.TestCase, test.LiveServerTestCase) - public(test.SimpleTestCase)
     ),
+    "Fixtures of pytest-django": fixtures,
 }
 
 
