@@ -401,15 +401,16 @@ def _etag(item: Model) -> str:
 
 
 def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
+    errors = error.exceptions if isinstance(error, Refused) else (error,)
     fields: dict[str, list[ErrorDetail]] = {}
-    for item in error.exceptions if isinstance(error, Refused) else [error]:
+    for item in errors:
         for name, found in _errors_of_fields(item, model):
             details = [ErrorDetail(text, found.code) for text in found.messages]
             fields.setdefault(name, []).extend(details)
     if fields:
         return ValidationError(fields)
     for kind, answer in _ANSWERS.items():
-        if isinstance(error, kind):
+        if any(isinstance(item, kind) for item in errors):
             return answer()
     return None
 

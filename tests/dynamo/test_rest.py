@@ -25,6 +25,7 @@ from dynamo import (
     Model,
     Reference,
     TextAttribute,
+    Transaction,
     Unique,
     casefolded,
     collect,
@@ -363,6 +364,22 @@ def test_lists_are_pages_with_cursors(
     assert sorted(names) == ["P0", "P1", "P2", "P3", "P4"]
     assert "teams" not in url or names == sorted(names)
     assert api.get(f"{url}?cursor=wrong").status_code == 404
+
+
+def test_several_refusals_without_a_field_are_the_answer_of_the_first_kind(api: APIClient) -> None:
+    class Overtaken(Players):
+        def perform_create(self, serializer: Any) -> None:
+            one, other = player(), player(1)
+            for item in (one, other):
+                Player.get(item.pk).change(name="X")
+            with Transaction() as write:
+                one.change(name="A", write=write)
+                other.change(name="B", write=write)
+
+    sent = {"email": "a@example.org", "team": "red", "name": "A"}
+    answer = Overtaken.as_view({"post": "create"})(APIRequestFactory().post("/", sent))
+
+    assert answer.status_code == 412
 
 
 def test_a_list_of_an_index_without_a_partition_is_that_of_the_table(api: APIClient) -> None:
