@@ -5,7 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 
-from dynamo.client.settings import complete
+from dynamo.client.settings import RUNNER, complete
 from dynamo.runtime.no_database.base import use_here
 
 
@@ -21,3 +21,7 @@ class DynamoConfig(AppConfig):
 
     def ready(self) -> None:
         complete(settings)
+        project: Any = settings
+        if not project.is_overridden("TEST_RUNNER"):
+            # Django's would let tests reach the tables in use.
+            project.TEST_RUNNER = RUNNER

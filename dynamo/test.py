@@ -1,6 +1,6 @@
 """Tests of your app, on a local engine that only they use.
 
-    class MemberTests(TestCase):                    TEST_RUNNER = "dynamo.test.Runner"
+    class MemberTests(TestCase):
         @classmethod
         def setUpTestData(cls):
             cls.ann = Member.create(email="ann@example.org")

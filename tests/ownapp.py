@@ -35,7 +35,6 @@ USE_TZ = True
 # Both would lead to the tables of development.
 DYNAMODB_LOCAL = True
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
-TEST_RUNNER = "dynamo.test.Runner"
 """,
     "members/models.py": """
 from dynamo.wire.attributes import TextAttribute

@@ -19,6 +19,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from dynamo.client import endpoints
 
+#: The default of TEST_RUNNER.
+RUNNER = "dynamo.test.Runner"
+
 #: The packages of the library that have models.
 APPS = {"accounts", "dynamo", "locks", "outbox", "sequences", "uploads"}
 

@@ -1,6 +1,6 @@
 """System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-All but E007, E008, E015, E016, W003, W005, W006 and W008 need a connection, so a plain
+All but E007, E008, E015, E016, W003, W005, W006, W008 and W009 need a connection, so a plain
 `check`, `runserver` and other commands leave them out, as they do Django's deployment checks.
 `check --deploy` and `check --tag dynamodb` run them.
 
@@ -22,6 +22,7 @@ All but E007, E008, E015, E016, W003, W005, W006 and W008 need a connection, so 
     dynamo.W006   an overridden `save` or `create`, or a receiver of a model's signal, is not called
     dynamo.W007   the engine refuses queries of an index with several partition or sort attributes
     dynamo.W008   there is no such setting
+    dynamo.W009   tests can write to the tables in use
     dynamo.W004   some of the items that a table returns first are damaged, or could not be read
 """
 
@@ -41,6 +42,7 @@ from django.core.checks import CheckMessage, Error, Info, Tags, Warning, registe
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
 from django.db.models import signals
+from django.utils.module_loading import import_string
 from pynamodb.attributes import UTCDateTimeAttribute
 
 from dynamo.cache import DynamoCache
@@ -48,7 +50,7 @@ from dynamo.cache.items import CacheItem
 from dynamo.client.endpoints import configured_endpoint, is_loopback
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.sending import send
-from dynamo.client.settings import APPS, SETTINGS
+from dynamo.client.settings import APPS, RUNNER, SETTINGS
 from dynamo.exceptions import (
     DynamoError,
     Rejected,
@@ -107,6 +109,7 @@ _HINTS = {
     "W007": "dynoxide is such an engine; use AWS or ministack.",
     "W006": "Put rules into clean(), values that follow from others into a property, and further "
     "writes into a function that calls create(…, write=write).",
+    "W009": f"Derive it from {RUNNER}, or leave it out.",
     "W004": "Run manage.py checkitems APP.MODEL: it lists all and can delete one.",
 }
 
@@ -167,6 +170,15 @@ def check_settings() -> Findings:
                 f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(SETTINGS)}."
             )
             yield "W008", f"There is no setting {name}. {advice}"
+
+
+@_check(TAG)
+def check_runner() -> Findings:
+    """Check that `manage.py test` cannot reach the tables in use. Costs no request."""
+    name = settings.TEST_RUNNER
+    kinds = () if name == RUNNER else import_string(name).__mro__
+    if name != RUNNER and RUNNER not in {f"{item.__module__}.{item.__name__}" for item in kinds}:
+        yield "W009", f"With the TEST_RUNNER {name}, tests write to the tables in use."
 
 
 @_check(Tags.models, TAG)

@@ -8,13 +8,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
+import django.test
 import pytest
+from django.core.management.base import CommandError
+from django.test.runner import DiscoverRunner
 from pytest_django import Settings
 
 from dynamo.client import engine as local_engine
+from dynamo.tables import checks
+from dynamo.test import Runner
 from tests import ownapp
+from tests.dynamo.desk.models import Customer
 from tests.engines import is_listening
 from tests.fork_server import fork_server
 from tests.waiting import wait_until
@@ -207,6 +214,39 @@ DATABASE = "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NA
 
 PYTEST = ("pytest", *ownapp.PYTEST, *PLUGIN)
 RUNNER = ("manage.py", "test", "--parallel", "2")
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_test_case_of_django_cannot_empty_the_tables() -> None:
+    member = Customer.create(email="ann@example.org", club="chess")
+    case: Any = django.test.TransactionTestCase("run")
+
+    with pytest.raises(CommandError, match=r"Nothing was deleted\. .* dynamo\.test\.TestCase"):
+        case._fixture_teardown()
+
+    assert [*Customer.scan()] == [member]
+
+
+class OwnRunner(DiscoverRunner):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("runner", "is_reported"),
+    [
+        (DiscoverRunner, True),
+        (OwnRunner, True),
+        (Runner, False),
+        (type("Own", (Runner,), {}), False),
+    ],
+)
+def test_check_reports_a_runner_that_lets_tests_reach_the_tables_in_use(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, runner: type, is_reported: bool
+) -> None:
+    monkeypatch.setattr(checks, "import_string", {"its.Runner": runner}.__getitem__)
+    settings.TEST_RUNNER = "its.Runner"
+
+    assert [item.id for item in checks.check_runner()] == ["dynamo.W009"] * is_reported
 
 
 @pytest.mark.parametrize(

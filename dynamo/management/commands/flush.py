@@ -3,6 +3,7 @@ from django.core.management.commands import flush
 
 from dynamo.client import bulk
 from dynamo.client.sending import client
+from dynamo.client.settings import RUNNER
 from dynamo.client.tally import CountingPool
 from dynamo.management.base import DynamoCommand, is_confirmed
 from dynamo.management.progress import progress_bars
@@ -36,6 +37,11 @@ class Command(DynamoCommand, flush.Command):
                 self.stderr.write("DynamoDB is left out: give --dynamodb to empty its tables.")
             super().handle(**options)
             return
+        if "inhibit_post_migrate" in options:
+            raise CommandError(
+                "Nothing was deleted. Django's test cases would empty these tables each time. "
+                f"Derive yours from dynamo.test.TestCase, and use the runner {RUNNER}."
+            )
         tables = all_tables()
         names = ", ".join(table.name for table in tables)
         question = f"This deletes ALL items at {client().meta.endpoint_url} of {names}."

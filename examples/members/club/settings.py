@@ -28,7 +28,6 @@ DATABASES = {}
 AWS_REGION = "eu-central-1"
 CACHES = {"default": {"BACKEND": "dynamo.cache.DynamoCache"}}
 SESSION_ENGINE = "dynamo.sessions"
-TEST_RUNNER = "dynamo.test.Runner"
 MIDDLEWARE = [
     "dynamo.middleware.AvailabilityMiddleware",  # 503 if DynamoDB does not answer
     "django.middleware.security.SecurityMiddleware",

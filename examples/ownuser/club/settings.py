@@ -49,4 +49,3 @@ MIDDLEWARE = [
 ]
 AUTH_USER_MODEL = "members.Member"
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
-TEST_RUNNER = "dynamo.test.Runner"

@@ -48,4 +48,3 @@ MIDDLEWARE = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
-TEST_RUNNER = "dynamo.test.Runner"
