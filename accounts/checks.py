@@ -1,4 +1,5 @@
-"""System checks of the settings of accounts. Those with a W, and E001, need `check --deploy`.
+"""System checks of the settings of accounts. Those with a W, except W006, and E001 need
+`check --deploy`.
 
 accounts.E001   no site origin is configured: no mail can be sent
 accounts.E002   there is no such setting
@@ -11,10 +12,12 @@ accounts.W002   mail is not configured: users cannot confirm an address or reset
 accounts.W003   a sign-up tells whether an email address is known
 accounts.W004   a new email address counts before its owner has confirmed it
 accounts.W005   a limit refuses every attempt
+accounts.W006   a template has no effect, because its app comes after `accounts`
 """
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.apps import apps
@@ -58,7 +61,20 @@ def check_project(app_configs: object, **kwargs: object) -> list[CheckMessage]:
         *(Error(text, hint=hint, id="accounts.E003") for text, hint in _wrong_values()),
         *_missing_middleware(),
         *_wrong_model(),
+        *_hidden_templates(),
     ]
+
+
+def _hidden_templates() -> Iterator[Warning]:
+    configs = [*apps.get_app_configs()]
+    own = apps.get_app_config("accounts")
+    home = Path(own.path) / "templates"
+    names = [path.relative_to(home) for path in home.rglob("*.*")]
+    for config in configs[configs.index(own) + 1 :]:
+        for name in names:
+            if (path := Path(config.path) / "templates" / name).is_file():
+                hint = f"Put {config.name} before accounts in INSTALLED_APPS."
+                yield Warning(f"{path} has no effect.", hint=hint, id="accounts.W006")
 
 
 def _unknown_settings() -> Iterator[Error]:

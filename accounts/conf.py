@@ -5,6 +5,7 @@ A setting that a project does not have gets its default when the app is loaded, 
 """
 
 import re
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -90,6 +91,9 @@ OF_DJANGO: dict[str, object] = {
     "SESSION_ENGINE": "dynamo.sessions",
 }
 
+#: The languages of the pages and mails.
+LANGUAGES = ("en", "ja")
+
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})?([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
@@ -129,6 +133,17 @@ def set_defaults() -> None:
     for name, value in OF_DJANGO.items():
         if not project.is_overridden(name):
             setattr(settings, name, value)
+    if not project.is_overridden("LANGUAGES"):
+        # Others would have half a page in English.
+        own = {*LANGUAGES, settings.LANGUAGE_CODE}
+        settings.LANGUAGES = [item for item in settings.LANGUAGES if item[0] in own]
     if settings.DEBUG and not settings.ACCOUNTS_SITE_ORIGIN:
-        # The address of `runserver`.
-        settings.ACCOUNTS_SITE_ORIGIN = "http://127.0.0.1:8000"
+        settings.ACCOUNTS_SITE_ORIGIN = _origin_of_runserver(sys.argv)
+
+
+def _origin_of_runserver(arguments: list[str]) -> str:
+    """The address that `runserver` is given, or its default."""
+    typed = arguments[2:] if arguments[1:2] == ["runserver"] else []
+    matches = (re.fullmatch(r"(?:(.+):)?(\d+)", text) for text in typed)
+    host, port = next((match.groups() for match in matches if match), (None, "8000"))
+    return f"http://{'127.0.0.1' if host in (None, '0', '0.0.0.0') else host}:{port}"  # noqa: S104 - compared

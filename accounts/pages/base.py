@@ -84,7 +84,7 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
             form.add_error(None, stale_text(exception))
         elif text := next(texts, None):
             names = getattr(exception, "attributes", ())
-            text = _("Another account already has these values.") if len(names) > 1 else text
+            text = _("Another account already has this combination.") if len(names) > 1 else text
             for name in [name for name in names if name in form.fields] or [None]:
                 form.add_error(name, text)
         else:

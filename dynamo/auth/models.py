@@ -30,6 +30,7 @@ from django.utils.functional import classproperty
 
 # Under another name `make messages` leaves out what is in Django's own catalogues.
 from django.utils.translation import gettext_lazy as djangos_lazy
+from pynamodb.attributes import Attribute
 
 from dynamo.auth.addresses import EMAIL_MAX_LENGTH, clean_new_email, comparable_email
 from dynamo.auth.base_user import AbstractBaseUser, new_session_epoch
@@ -43,7 +44,7 @@ from dynamo.auth.usernames import (
 )
 from dynamo.client.plain import per_class
 from dynamo.model.unique import Unique
-from dynamo.wire.attributes import BooleanAttribute, DateTimeAttribute, TextAttribute
+from dynamo.wire.attributes import BooleanAttribute, DateTimeAttribute, FormAttribute, TextAttribute
 from dynamo.wire.fields import AttributeField, Options
 
 
@@ -96,9 +97,20 @@ _INSTEAD = {
         ("get_next_by_date_joined", "get_previous_by_date_joined"),
         "Declare an index with the sort key date_joined, and read its pages.",
     ),
+    "id": "Use pk.",
     "user_permissions": "Use permissions, a set of texts.",
     "username_validator": "Declare username = TextAttribute(…, validators=[…]).",
 }
+
+
+def _is_asked(attribute: Attribute | None) -> bool:
+    """Whether each new user needs a value that a person has to type."""
+    return (
+        isinstance(attribute, FormAttribute)
+        and attribute.editable
+        and not attribute.null
+        and attribute.default is attribute.default_for_new is None
+    )
 
 
 class AbstractUser(AbstractBaseUser):
@@ -173,9 +185,6 @@ class AbstractUser(AbstractBaseUser):
             named = copy(named)
             named.null = False
             setattr(cls, cls.USERNAME_FIELD, named)
-        if "REQUIRED_FIELDS" not in vars(cls):
-            known = (field for field in cls.REQUIRED_FIELDS if getattr(cls, field, None))
-            cls.REQUIRED_FIELDS = [item for item in known if item != cls.USERNAME_FIELD]
         super().__init_subclass__(**options)
         cls.install()
 
@@ -187,6 +196,14 @@ class AbstractUser(AbstractBaseUser):
                 f"USERNAME_FIELD names {cls.USERNAME_FIELD!r}, which is not unique. Declare "
                 f'Unique({cls.USERNAME_FIELD!r}), or USERNAME_FIELD = "email".'
             )
+        if "REQUIRED_FIELDS" not in vars(cls):
+            inherited = (name for name in cls.REQUIRED_FIELDS if getattr(cls, name, None))
+            attributes = cls.get_attributes()
+            # PynamoDB sorts them by name.
+            declared = (name for base in cls.__mro__[::-1] for name in vars(base))
+            needed = [item for item in declared if _is_asked(attributes.get(item))]
+            names = dict.fromkeys([*inherited, *needed])
+            cls.REQUIRED_FIELDS = [name for name in names if name != cls.USERNAME_FIELD]
         if unknown := cls._unknown(cls.REQUIRED_FIELDS):
             raise TypeError(f"REQUIRED_FIELDS: {unknown}")
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 
 from accounts.checks import check_settings
-from accounts.conf import LIMITS
+from accounts.conf import LIMITS, set_defaults
 from accounts.models import User
 from project import settings as site
 from tests.commands import ROOT
@@ -422,6 +423,10 @@ MISTAKES: dict[str, tuple[str, dict[str, str]]] = {
         "\nINSTALLED_APPS.append('uploads')\n",
         {"uploads/__init__.py": ""},
     ),
+    "templates/accounts/login.html has no effect": (
+        "\nINSTALLED_APPS.append('later')\n",
+        {"later/__init__.py": "", "later/templates/accounts/login.html": ""},
+    ),
     "which is not an account": ("\nAUTH_USER_MODEL = 'auth.User'\n", {}),
 }
 
@@ -510,3 +515,38 @@ def ours() -> list[str]:
     """What the checks of accounts find."""
     found = run_checks(tags=["security"])
     return [f"{item.msg} {item.hint}" for item in found if str(item.id).startswith("accounts.")]
+
+
+@pytest.mark.parametrize(
+    ("typed", "origin"),
+    [
+        (["runserver"], "http://127.0.0.1:8000"),
+        (["runserver", "--noreload", "8732"], "http://127.0.0.1:8732"),
+        (["runserver", "localhost:80"], "http://localhost:80"),
+        (["runserver", "0:8000"], "http://127.0.0.1:8000"),
+        (["check", "8732"], "http://127.0.0.1:8000"),
+    ],
+)
+def test_links_of_development_lead_to_the_address_of_runserver(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, typed: list[str], origin: str
+) -> None:
+    settings.DEBUG, settings.ACCOUNTS_SITE_ORIGIN = True, ""
+    monkeypatch.setattr(sys, "argv", ["manage.py", *typed])
+
+    set_defaults()
+
+    assert origin == settings.ACCOUNTS_SITE_ORIGIN
+
+
+@pytest.mark.parametrize(
+    ("own", "languages"),
+    [("LANGUAGE_CODE = 'de'", ["de", "en", "ja"]), ("LANGUAGES = [('fr', 'French')]", ["fr"])],
+)
+def test_pages_are_in_the_languages_that_they_have_unless_a_project_names_others(
+    own: str, languages: list[str], tmp_path: Path, engine: str
+) -> None:
+    story = f"""
+from django.conf import settings
+assert [code for code, _name in settings.LANGUAGES] == {languages}
+"""
+    run(tmp_path, engine, story, settings=f"\n{own}\nLANGUAGE_CODE = '{languages[0]}'\n")

@@ -19,7 +19,6 @@ class Member(AbstractUser):
 
     username = None
     USERNAME_FIELD = "email"
-    REQUIRED_FIELDS = ["born", "seen", "size", "ratio", "pays", "plan"]
 
     born = of.DateAttribute()
     seen = of.DateTimeAttribute()

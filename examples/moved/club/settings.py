@@ -27,8 +27,8 @@ STATIC_URL = "static/"
 
 INSTALLED_APPS = [
     "dynamo",
-    "accounts",
     "members",
+    "accounts",
     "dynamo.auth",
     "django.contrib.staticfiles",
     "django.contrib.auth",
