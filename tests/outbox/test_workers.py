@@ -289,8 +289,9 @@ def refuse_claims(proxy: FaultProxy) -> None:
 
 
 def test_a_worker_whose_claims_are_refused_looks_more_rarely(
-    proxy: FaultProxy, running: Callable[..., threading.Event]
+    proxy: FaultProxy, running: Callable[..., threading.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "LONGEST_PAUSE", 0.3)
     note.enqueue("refused")
     refuse_claims(proxy)
     looked_at: list[float] = []
@@ -303,7 +304,7 @@ def test_a_worker_whose_claims_are_refused_looks_more_rarely(
     wait_until(lambda: len(looked_at) >= 9)
     tasks_looked_for.disconnect(look)
 
-    assert looked_at[-1] - looked_at[-2] > 0.5
+    assert looked_at[-1] - looked_at[-2] >= worker.LONGEST_PAUSE
     proxy.forget()
     wait_until(lambda: CALLS == [["refused"]])
 
