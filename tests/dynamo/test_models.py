@@ -82,7 +82,6 @@ def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: An
         *(("rows", value) for value in (["\ud800"], [{"x": "\ud800"}], [10**40 + 1])),
         *(("sk", value) for value in ("1", float("inf"), 10**40 + 1)),
     ],
-    ids=ascii,
 )
 def test_a_value_that_cannot_be_stored_is_refused_by_the_name_of_its_attribute(
     name: str, value: object
