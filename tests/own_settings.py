@@ -13,8 +13,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AWS_REGION = "us-east-1"
 PASSWORD_HASHERS = ["dynamo.auth.passwords.Argon2idHasher", *global_settings.PASSWORD_HASHERS]
-# For tests whose mails are stored as tasks.
-INSTALLED_APPS = [*INSTALLED_APPS, "outbox", "locks"]  # noqa: F405 - of the example
+# For tests whose mails are stored as tasks, and operations that tests of all apps share.
+INSTALLED_APPS = [*INSTALLED_APPS, "outbox", "locks", "sequences"]  # noqa: F405 - of the example
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("ja", "日本語")]
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 from django import forms
-from django.apps import apps
 from django.contrib import admin as contrib
 from django.contrib.admin import HORIZONTAL, ModelAdmin as ContribsModelAdmin, site as default_site
 from django.contrib.admin.helpers import ActionForm
@@ -16,6 +15,7 @@ from django.contrib.admin.utils import quote
 from django.test import Client, override_settings
 from django.urls import path, reverse
 
+import dynamo.admin
 from dynamo import TextAttribute
 from dynamo.admin import AdminSite, ModelAdmin, UserAdmin, apps as admin_apps
 from dynamo.forms import ModelForm, modelform_factory
@@ -265,7 +265,7 @@ def test_contribs_decorator_of_an_admin_of_ours_names_the_right_import(
     monkeypatch.setattr(admin_apps, "autodiscover_modules", read_admin_module)
 
     with pytest.raises(ValueError, match="must subclass ModelAdmin") as refused:
-        apps.get_app_config("admin").ready()
+        admin_apps.AdminConfig("dynamo.admin", dynamo.admin).ready()
     assert refused.value.__notes__ == [
         "For models of the library, write `from dynamo import admin`."
     ]

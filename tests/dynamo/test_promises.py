@@ -479,6 +479,7 @@ def test_a_transaction_that_may_be_done_takes_no_writes_but_can_be_sent_again(
     assert [item.name for item in Parcel.scan()] == ["once"]
 
 
+@pytest.mark.fault_of("moto", "ignores request tokens")
 @pytest.mark.parametrize("more", ["nothing", "a count", "a check"])
 def test_a_transaction_that_counts_and_may_be_done_counts_once_when_it_is_sent_again(
     more: str, proxy: FaultProxy, impatient: float

@@ -45,6 +45,7 @@ def is_unknown(error: Exception) -> bool:
     return any(isinstance(item, Unavailable) and item.maybe_written for item in errors)
 
 
+@pytest.mark.fault_of("moto", "ignores request tokens")
 @pytest.mark.parametrize("seed", range(100))
 def test_a_commit_is_done_once_or_not_done_or_unknown(
     seed: int, proxy: FaultProxy, impatient: float
