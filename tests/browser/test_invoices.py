@@ -379,6 +379,8 @@ def test_back_to_a_form_with_errors_shows_what_was_typed_and_sends_nothing(
     page.locator("main form").evaluate("form => { form.noValidate = true }")
     page.get_by_role("button", name="Save").click()
     expect(email).to_be_focused()
+    # A script of the page prepares the way back.
+    page.wait_for_load_state("load")
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method))
 
