@@ -71,7 +71,7 @@ def test_without_time_zones_a_model_with_times_is_an_error(settings: Any) -> Non
 
     messages = [finding.msg for finding in checks.check_time_zones()]
 
-    assert any("accounts.User has times: " in text for text in messages)
+    assert any("outbox.TaskItem has times: " in text for text in messages)
     assert not any("sequences.Counter" in text for text in messages)
 
 

@@ -366,7 +366,8 @@ def copied(folder: Path, project: Path) -> Path:
     unread = shutil.ignore_patterns("__pycache__", "library")
     shutil.copytree(ROOT / "tests", copy / "tests", ignore=unread)
     shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("samples"))
-    shutil.copytree(ROOT / "examples" / "users", copy / "examples" / "users")
+    for example in ("admin", "users"):
+        shutil.copytree(ROOT / "examples" / example, copy / "examples" / example)
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
 
