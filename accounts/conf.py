@@ -135,7 +135,8 @@ def set_defaults() -> None:
             setattr(settings, name, value)
     if not project.is_overridden("LANGUAGES"):
         # Others would have half a page in English.
-        own = {*LANGUAGES, settings.LANGUAGE_CODE}
+        code = settings.LANGUAGE_CODE
+        own = {*LANGUAGES, code, code.partition("-")[0]}
         settings.LANGUAGES = [item for item in settings.LANGUAGES if item[0] in own]
     if settings.DEBUG and not settings.ACCOUNTS_SITE_ORIGIN:
         settings.ACCOUNTS_SITE_ORIGIN = _origin_of_runserver(sys.argv)

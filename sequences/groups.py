@@ -97,8 +97,9 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     early in the order.
 
     A transaction takes each key once. Therefore, if two callers have the same request id, or write
-    the same item by `also`, the second one waits; so do callers that no longer fit. No caller with
-    a later order goes before one that waits, because the waiting item would then be out of order.
+    the same item by `also`, the second one waits; so do callers that no longer fit. Checks of the
+    same reference become one. No caller with a later order goes before one that waits, because the
+    waiting item would then be out of order.
     """
     chosen: list[ItemCaller] = []
     held_back: ItemCaller | None = None

@@ -540,7 +540,11 @@ def test_links_of_development_lead_to_the_address_of_runserver(
 
 @pytest.mark.parametrize(
     ("own", "languages"),
-    [("LANGUAGE_CODE = 'de'", ["de", "en", "ja"]), ("LANGUAGES = [('fr', 'French')]", ["fr"])],
+    [
+        ("LANGUAGE_CODE = 'de'", ["de", "en", "ja"]),
+        ("LANGUAGE_CODE = 'de-at'", ["de", "en", "ja"]),
+        ("LANGUAGES, LANGUAGE_CODE = [('fr', 'French')], 'fr'", ["fr"]),
+    ],
 )
 def test_pages_are_in_the_languages_that_they_have_unless_a_project_names_others(
     own: str, languages: list[str], tmp_path: Path, engine: str
@@ -549,4 +553,4 @@ def test_pages_are_in_the_languages_that_they_have_unless_a_project_names_others
 from django.conf import settings
 assert [code for code, _name in settings.LANGUAGES] == {languages}
 """
-    run(tmp_path, engine, story, settings=f"\n{own}\nLANGUAGE_CODE = '{languages[0]}'\n")
+    run(tmp_path, engine, story, settings=f"\n{own}\n")

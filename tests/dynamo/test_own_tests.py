@@ -249,6 +249,12 @@ def test_check_reports_a_runner_that_lets_tests_reach_the_tables_in_use(
     assert [item.id for item in checks.check_runner()] == ["dynamo.W009"] * is_reported
 
 
+def test_check_accepts_a_runner_that_is_not_installed_here(settings: Any) -> None:
+    settings.TEST_RUNNER = "of_development.Runner"
+
+    assert checks.check_runner() == []
+
+
 @pytest.mark.parametrize(
     ("command", "said"), [(PYTEST, "20 passed"), (RUNNER, "Ran 9 tests")], ids=["pytest", "runner"]
 )
