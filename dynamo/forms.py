@@ -14,7 +14,8 @@ A form keeps the promises of its model across pages, by a hidden field:
 - The form of a new item has a signed request id, so a form that is sent twice creates once.
 - The form of a stored item has the signed version that it was shown with. If the item changed
   since, the form is refused, whatever the view has read: it keeps what was typed, shows what is
-  stored now, and can be sent again. If what was typed is stored already, it is a success.
+  stored now, and can be sent again. If what was typed is stored already, it is a success, and
+  what the view writes as well is refused.
 
 A template must therefore show the hidden fields, as `{{ form }}` does. Taken values are errors at
 their fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,
@@ -253,8 +254,14 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         elif self._is_edit and not self.instance.stored:
             self._refuse(DELETED, "deleted")
         elif is_overtaken and (self._different() or not self.model_fields):
-            # Otherwise the form was sent twice.
             self._refuse(CHANGED, "stale")
+        elif is_overtaken:
+            # The form was sent twice: there is nothing to write. What the view writes as well was
+            # decided about the item as the page showed it.
+            try:
+                self.instance.expect_version(int(shown) if shown else None)
+            except self.instance.Stale:
+                self._add_stale()
 
     def _take_value(self, name: str, value: object) -> None:
         """Set a value that was typed on the item, or add the error why it cannot be stored."""

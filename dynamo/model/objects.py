@@ -311,17 +311,21 @@ class ItemObject(Keyed):
     def _exists_condition(self) -> Condition:
         return Path([self.key_attribute_names()[0]]).exists()
 
-    def expect_version(self, version: int) -> None:
+    def expect_version(self, version: int | None) -> None:
         """Require `version` of the stored item in the next write, such as that of a shown form.
+
+        None: an item without a version, as another program stores it.
 
         Raises:
             Stale: this object is older, so a write could not know the guard items.
         """
         read = self._version_of(self.stored) or 0
-        if version != read and continues(version, read):
+        if version not in {None, read} and continues(version, read):
             raise self._stale()
-        self.version = version
-        self.stored = {**self.stored, VERSION: typed_number(version)}
+        stored = {name: typed for name, typed in self.stored.items() if name != VERSION}
+        if version is not None:
+            stored[VERSION] = typed_number(version)
+        self.stored, self.attribute_values[VERSION] = stored, version
 
     # Errors of writes -----------------------------------------------------------------------------
 

@@ -63,8 +63,9 @@ class Writable(Creatable):
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
         store, as in Django; what else was set stays, to be saved. `force_insert` stores the object
-        as `insert` does, `force_update` refuses a new object. If nothing was set, nothing is sent;
-        a caller's transaction then requires that the item is still the one that was read.
+        as `insert` does, `force_update` refuses a new object. If nothing was set, nothing is sent,
+        unless one of the two, or a caller's transaction, asks for a write: that requires that the
+        item is still the one that was read.
 
         Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
         `insert` stores it as a new item. Costs as `change`, for a new object as `create`.
@@ -93,7 +94,7 @@ class Writable(Creatable):
         names = assigned.keys() if wanted is None else assigned.keys() & wanted
         if not assigned:
             self._check_spelling()
-        if names or write is not None:
+        if names or wanted or force_update or write is not None:
             self.change(write=write, **{name: assigned[name] for name in names})
 
     def _check_spelling(self) -> None:
