@@ -16,7 +16,6 @@ accounts.W006   a template has no effect, because its app comes after `accounts`
 """
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,6 +30,7 @@ from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.functional import Promise
 
 from accounts.conf import DEFAULTS, LIMITS, limit_of, parsed_limit
+from dynamo.wire.attributes import nearest
 
 _DEFAULT_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 
@@ -80,8 +80,8 @@ def _hidden_templates() -> Iterator[Warning]:
 def _unknown_settings() -> Iterator[Error]:
     for name in dir(settings):
         if name.startswith("ACCOUNTS_") and name not in DEFAULTS:
-            nearest = get_close_matches(name, DEFAULTS, n=1)
-            hint = f"Did you mean {nearest[0]}?" if nearest else "See accounts.conf."
+            near = nearest(name, DEFAULTS)
+            hint = f"Did you mean {near}?" if near else "See accounts.conf."
             yield Error(f"There is no setting {name}.", hint=hint, id="accounts.E002")
 
 

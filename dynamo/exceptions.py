@@ -276,13 +276,24 @@ class TableMismatch(DynamoError):
 
 
 class DamagedItem(DynamoError):
-    """The item `key` of `table` holds a value of another type than its model declares."""
+    """The item `key` of `table` holds a value of another type than its model declares.
+
+    `attribute` is the stored name; it is empty if the item as a whole is damaged. `problem` may say
+    more.
+    """
 
     table: str
     key: str
     attribute: str
+    problem: str = ""
 
-    text = "The item {key!r} of {table} is damaged: {attribute}."
+    @property
+    def what(self) -> str:
+        """What is damaged."""
+        return ": ".join(filter(None, (self.attribute, self.problem)))
+
+    def __str__(self) -> str:
+        return f"The item {self.key!r} of {self.table} is damaged: {self.what}."
 
 
 class LocalEngineFailed(DynamoError):

@@ -9,7 +9,6 @@ LockError           a `dynamo.DynamoError`
 """
 
 import math
-from argparse import ArgumentTypeError
 
 from dynamo.exceptions import DynamoError
 from dynamo.runtime.terminal import printable
@@ -19,7 +18,7 @@ class LockError(DynamoError):
     """Base of every error of locks."""
 
 
-class BadLockName(LockError, ArgumentTypeError):  # argparse: wrong usage
+class BadLockName(LockError):
     """A lock cannot have this name: it is not text, empty, or too long for a key."""
 
     name: object

@@ -55,7 +55,7 @@ def lease_seconds_of(stored: LockItem) -> float:
         return math.inf
     # The text may have any length, so it is not parsed if it is longer than the longest lease.
     if not (text.isascii() and text.isdigit() and len(text) <= 13):
-        raise DamagedItem(LockItem.table(), stored.name, f"leaseDuration is {text[:40]!r}")
+        raise DamagedItem(LockItem.table(), stored.name, "leaseDuration", repr(text[:40]))
     return int(text) / 1000
 
 

@@ -10,8 +10,6 @@ UploadError
 └── Interrupted            the run was told to stop; the next run continues the upload
 """
 
-from argparse import ArgumentTypeError
-
 from dynamo.exceptions import ErrorWithValues
 from dynamo.runtime.terminal import printable
 
@@ -28,7 +26,7 @@ class UploadError(ErrorWithValues):
         return self.text.format(subject=printable(self.subject), reason=self.reason)
 
 
-class BadDestination(UploadError, ArgumentTypeError):  # argparse: wrong usage
+class BadDestination(UploadError):
     text = "{subject} is not an s3://BUCKET/PREFIX URL: {reason}."
 
 

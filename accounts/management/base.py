@@ -41,9 +41,10 @@ class UserCommand(DynamoCommand):
         return self.act(find_user(who), **options)
 
     def act(self, user: AbstractAccount, **options: object) -> str:
-        """Call the operation. Returns what to print."""
+        """Call the operation. Returns what to print in any case."""
         type(self).operation(user, *(options[name.lower()] for name, _help in self.arguments))
-        return self.said.format(user=user)
+        self.tell(self.said.format(user=user))
+        return ""
 
 
 def as_json(user: AbstractAccount) -> str:

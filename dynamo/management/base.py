@@ -23,6 +23,7 @@ from dynamo.exceptions import ErrorWithValues
 from dynamo.runtime.terminal import printable, quantity
 
 M = TypeVar("M", bound=PlainModel)
+T = TypeVar("T")
 
 log = logging.getLogger("dynamo.commands")
 
@@ -70,6 +71,13 @@ class DynamoCommand(BaseCommand):
     # relational database here.
     requires_migrations_checks = False
 
+    verbosity = 1
+
+    def tell(self, text: str) -> None:
+        """Print what was done, unless `--verbosity 0`. Answers are printed in any case."""
+        if self.verbosity:
+            self.stdout.write(text)
+
     def execute(self, *args: object, **options: Any) -> str | None:
         """Run the command.
 
@@ -78,6 +86,7 @@ class DynamoCommand(BaseCommand):
                 a value that breaks a rule; input that has ended.
         """
         began = time.perf_counter()
+        self.verbosity = options.get("verbosity", 1)
         with translation.override(LANGUAGE), collect() as tally:
             try:
                 return super().execute(*args, **options)
@@ -88,11 +97,11 @@ class DynamoCommand(BaseCommand):
             except (ErrorWithValues, ImproperlyConfigured) as error:
                 raise CommandError(" ".join(str(error).split())) from error
             finally:
-                self._report_cost(tally, time.perf_counter() - began, options.get("verbosity", 1))
+                self._report_cost(tally, time.perf_counter() - began)
 
-    def _report_cost(self, tally: Tally, seconds: float, verbosity: int) -> None:
+    def _report_cost(self, tally: Tally, seconds: float) -> None:
         name = type(self).__module__.rpartition(".")[2]
-        if verbosity > 1:
+        if self.verbosity > 1:
             # Without the red style of stderr: this is not an error.
             self.stderr.write(f"{name}: {tally}; {seconds:.1f} s", lambda line: line)
         if settings.LOG_COMMANDS:
@@ -131,6 +140,20 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 # Not "backslashreplace": JSON has no \xe9, and programs read what some commands print.
 _ESCAPES = "dynamo.jsonescapes"
 codecs.register_error(_ESCAPES, _escaped)
+
+
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """`parse` as the type of an argument: its error is wrong usage, and its text is printed."""
+
+    def parsed(text: str) -> T:
+        try:
+            return parse(text)
+        except ValidationError as error:
+            raise argparse.ArgumentTypeError(f"{text!r}: {' '.join(error.messages)}") from error
+        except (ErrorWithValues, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parsed
 
 
 def up_to(most: float) -> Callable[[str], int]:

@@ -1,4 +1,4 @@
-"""What long commands share: progress bars, a kept state, and an orderly end after a signal."""
+"""What long commands share: progress bars, a kept state, whole files, an end after a signal."""
 
 import signal
 import threading
@@ -69,6 +69,24 @@ def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
         yield progress
 
 
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """A path beside `file`. What the block writes there replaces `file` at its end, as a whole.
+
+    A device or a pipe is written as it is.
+    """
+    if file.exists() and not file.is_file():
+        yield file
+        return
+    file = file.resolve()  # a link stays
+    new = file.with_name(f"{file.name}.new")
+    try:
+        yield new
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def dumpable() -> dict[str, type[PlainModel]]:
     """The models whose items a dump has, by their label in small letters."""
     models = [model for model in all_models() if not model._not_dumped]
@@ -110,9 +128,8 @@ class State:
         """Keep `values`, with those that were kept before."""
         self.values |= values
         if self.file:
-            new = self.file.with_name(f"{self.file.name}.new")
-            new.write_text(encoded(self.values), encoding="utf-8")
-            new.replace(self.file)
+            with replacing(self.file) as new:
+                new.write_text(encoded(self.values), encoding="utf-8")
 
     def places(self) -> list[Item | None]:
         """The `places` of `bulk.pages` that were kept; else those before the first page."""

@@ -12,7 +12,7 @@ from pynamodb.indexes import Index
 from pynamodb.models import Model as PynamoModel
 
 from dynamo.model.unique import Unique
-from dynamo.wire.attributes import nearest
+from dynamo.wire.attributes import nearest_or_all
 
 #: What `Meta` of a model, and of an index, can have.
 MODEL_OPTIONS = (
@@ -112,7 +112,7 @@ def check_meta(
     for name in {name: None for part in parts for name in vars(part)}:
         if name in options or name.startswith("__") or name == _ADDED:
             continue
-        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or nearest(name, options)
+        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or nearest_or_all(name, options)
         text = f"{noun}.{name} has no effect. Use {instead}."
         if name not in _PYNAMODBS_OPTIONS:
             raise TypeError(text)

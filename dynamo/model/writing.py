@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Never, cast
 
 from django.db import DEFAULT_DB_ALIAS
@@ -15,13 +14,10 @@ from dynamo.exceptions import ConditionFailed, Rejected, Unavailable
 from dynamo.model.creating import Creatable, MarkedWrite
 from dynamo.model.objects import VERSION, WRITE_ID, new_write_id, next_version
 from dynamo.transactions import Transaction, joined
-from dynamo.wire.attributes import FormAttribute
+from dynamo.wire.attributes import FormAttribute, nearest
 from dynamo.wire.types import Item, Request, Typed
 from dynamo.wire.updates import Update, conditional, with_defaults
 from dynamo.wire.values import is_same_value, text_of, typed_number
-
-#: How similar a misspelled name is at least, as `difflib` measures it.
-_NEAR = 0.7
 
 
 def refuse_alias(call: str, alias: str | None) -> None:
@@ -101,11 +97,11 @@ class Writable(Creatable):
         """Raise TypeError if what was set on this object looks like a misspelled attribute."""
         others = (name for name in vars(self) if not name.startswith("_"))
         for name in others:
-            near = get_close_matches(name, self.get_attributes(), 1, _NEAR)
+            near = nearest(name, self.get_attributes())
             if near and not hasattr(type(self), name) and name != "attribute_values":
                 raise TypeError(
                     f"save: {type(self).__name__} has no attribute {name}, so nothing would be "
-                    f"written. Set {near[0]}."
+                    f"written. Set {near}."
                 )
 
     def change(

@@ -30,7 +30,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -71,7 +70,7 @@ from dynamo.tables.definitions import (
     features_of,
     verify,
 )
-from dynamo.wire.attributes import DateTimeAttribute
+from dynamo.wire.attributes import DateTimeAttribute, nearest
 
 TAG = "dynamodb"
 
@@ -82,9 +81,6 @@ _SIGNALS = (
 )
 #: What does not call a method of a model.
 _CALLERS = {"save": "create and change", "create": "forms, save and create_many"}
-
-#: How similar to the name of a setting one is at least that is reported, as `difflib` measures it.
-_NEAR = 0.85
 
 #: How many items of a table are read. Guard items are counted as well.
 SAMPLE = 100
@@ -165,11 +161,9 @@ def check_settings() -> Findings:
     """Check that no setting looks like one of the library's and is not. Costs no request."""
     # Not Django's own, as each comparison takes time, and every command runs this.
     for name in sorted({*dir(settings)} - {*dir(global_settings)} - SETTINGS.keys()):
-        nearest = get_close_matches(name, SETTINGS, n=1, cutoff=_NEAR)
-        if nearest or name.startswith("DYNAMODB_"):
-            advice = (
-                f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(SETTINGS)}."
-            )
+        near = nearest(name, SETTINGS)
+        if near or name.startswith("DYNAMODB_"):
+            advice = f"Did you mean {near}?" if near else f"There are {', '.join(SETTINGS)}."
             yield "W008", f"There is no setting {name}. {advice}"
 
 

@@ -24,7 +24,7 @@ PynamoDB's own attributes work as well. They have no options, so forms derive th
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation, Subnormal
 from difflib import get_close_matches
@@ -75,10 +75,18 @@ _INSTEAD = {
 }
 
 
+#: How similar a misspelled name is at least, as `difflib` measures it: one wrong letter of four.
+_NEAR = 0.75
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
+    """The one of the `known` names that was probably meant by `name`; empty if none is similar."""
+    return next(iter(get_close_matches(name, known, 1, _NEAR)), "")
+
+
+def nearest_or_all(name: str, known: Collection[str]) -> str:
     """What to use instead of the unknown `name`: the nearest of the `known` names, or all."""
-    found = get_close_matches(name, known, n=1)
-    return found[0] if found else f"one of its options: {', '.join(known)}"
+    return nearest(name, known) or f"one of its options: {', '.join(known)}"
 
 
 class FormAttribute(Attribute[Value]):
@@ -173,7 +181,7 @@ class FormAttribute(Attribute[Value]):
         if option in _KINDS:
             return f"{option} is an option of {_KINDS[option]}."
         known = sorted({*(FormAttribute.__init__.__kwdefaults__ or ())} - {*_KINDS})
-        instead = _INSTEAD.get(option) or nearest(option, [*known, *cls.own_options])
+        instead = _INSTEAD.get(option) or nearest_or_all(option, [*known, *cls.own_options])
         return f"{cls.__name__} has no option {option}. Use {instead}."
 
     @staticmethod

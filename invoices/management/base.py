@@ -15,6 +15,7 @@ from accounts.services import find_user
 from dynamo import Unavailable
 from dynamo.auth.usernames import as_uuid
 from dynamo.management.base import DynamoCommand
+from dynamo.management.progress import replacing
 from invoices.document.fields import fields_of, words_of
 from invoices.document.invoice import Contents, Invoice
 from invoices.document.money import plain_amount
@@ -67,7 +68,8 @@ class InvoiceFileCommand(InvoiceCommand):
             self.stdout.buffer.write(content)  # type: ignore[attr-defined]  # the wrapped stream's
             return
         try:
-            Path(output).write_bytes(content)
+            with replacing(Path(output)) as new:
+                new.write_bytes(content)
         except OSError as error:
             raise CommandError(f"Cannot write {output}: {error.strerror}.") from error
 

@@ -71,7 +71,7 @@ def from_item(item: Item) -> Invoice:
             raise ValueError(f"issued at {invoice.issued_at}")
     except (KeyError, ValueError) as error:
         problem = f"not an invoice ({error!r})"
-        raise DamagedItem(InvoiceItem.table(), f"{series}#{number}", problem) from error
+        raise DamagedItem(InvoiceItem.table(), f"{series}#{number}", "", problem) from error
     return invoice
 
 
@@ -245,7 +245,7 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
     except (KeyError, TypeError, ValueError) as error:
         key = f"{state.series}#{state.number}"
         problem = f"not a map of sendings ({error!r})"
-        raise DamagedItem(InvoiceState.table(), key, problem) from error
+        raise DamagedItem(InvoiceState.table(), key, "sendings", problem) from error
 
 
 def may_have_arrived(state: InvoiceState) -> bool:

@@ -82,6 +82,29 @@ def test_a_closed_standard_input_is_an_input_without_an_answer(
     assert (said in out + err, "Traceback" in err, ended_with) == (True, False, code)
 
 
+@pytest.mark.usefixtures("engine")
+def test_verbosity_0_prints_answers_and_not_what_was_done(tmp_path: Path) -> None:
+    make_user(username="ann")
+    claim_once("nightly")
+    for command in (
+        "breaklock nightly",
+        "changeemail ann ann@example.net",
+        "createcachetable",
+        "createtables",
+        "createuser --username bob --email bob@example.org --unusable-password",
+        "deleteuser bob --no-input",
+        f"dumpdata accounts -o {tmp_path}/all.jsonl",
+        "flush --no-input",
+        f"loaddata {tmp_path}/all.jsonl",
+        "makemigrations",
+        "migrate",
+        "rewrite accounts.User operator.not_",
+        "storereport guards",
+    ):
+        assert run(*command.split(), "--verbosity", "0") == ("", "", 0), command
+    assert run("showuser", "ann", "--verbosity", "0")[0]
+
+
 # Cost ---------------------------------------------------------------------------------------------
 
 

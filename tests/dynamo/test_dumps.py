@@ -274,6 +274,26 @@ def test_an_interrupted_dump_and_load_continue(
     assert stored() == before
 
 
+def test_a_dump_that_fails_leaves_the_earlier_file_as_it_was(
+    tmp_path: Path, proxy: FaultProxy
+) -> None:
+    make_items()
+    file, link = tmp_path / "all.jsonl", tmp_path / "latest"
+    file.write_text("before")
+    link.symlink_to(file)
+    count = itertools.count()
+    fault = Answer(400, "AccessDeniedException")
+    proxy.plan("Scan", fault, times=1_000, when=lambda _body: next(count) >= 14)
+
+    assert run("dumpdata", *LABELS, "-o", str(link))[2] == 1
+
+    assert (file.read_text(), {*tmp_path.iterdir()}) == ("before", {file, link})
+    proxy.forget()
+    assert run("dumpdata", *LABELS, "-o", str(link))[2] == 0
+    assert (file.read_text().count("\n") > 14, link.is_symlink()) == (True, True)
+    assert run("dumpdata", *LABELS, "-o", "/dev/null")[2] == 0
+
+
 def test_a_dump_continues_in_its_own_file_alone(tmp_path: Path, proxy: FaultProxy) -> None:
     make_items()
     file, state = tmp_path / "all.jsonl", str(tmp_path / "state")

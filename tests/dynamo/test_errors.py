@@ -45,6 +45,8 @@ from sequences import (
         (Rejected("PutItem", "Code", "why"), "DynamoDB refused PutItem: Code: why"),
         (Stale("member"), "The member changed since it was read. Nothing was written."),
         (DamagedItem("t", "a", "b"), "The item 'a' of t is damaged: b."),
+        (DamagedItem("t", "a", "b", "'c'"), "The item 'a' of t is damaged: b: 'c'."),
+        (DamagedItem("t", "a", "", "no map"), "The item 'a' of t is damaged: no map."),
         (ReservedName("t#a"), "The name 't#a' is reserved for the counter of a series."),
         (NotACounter("a", 1.5), "The counter 'a' does not hold a whole number: 1.5."),
         (

@@ -286,7 +286,7 @@ def test_an_item_that_is_not_an_invoice_is_an_error_that_names_it(changes: dict[
         from_item(item)
 
     assert damaged.value.key == "account-1#2026#42"
-    assert damaged.value.attribute.startswith("not an invoice (")
+    assert damaged.value.problem.startswith("not an invoice (")
 
 
 def test_listinvoices_lists_the_others_and_names_at_most_ten_damaged_invoices(ann: User) -> None:

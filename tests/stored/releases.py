@@ -23,6 +23,17 @@ RELEASES = sorted(path.parent for path in FOLDER.glob("*/about.json"))
 _SECONDS = {"expires", "expiresAt", "pendingUntil", "seenAt", "signedInAt"}
 _WINDOW = 10**12  # a limit stores the end of its window × this + the slots that are taken
 
+
+def new_folder(release: str) -> Path:
+    """The folder for what a release stores. What was stored before is never written again."""
+    folder = FOLDER / release
+    try:
+        folder.mkdir()
+    except FileExistsError as error:
+        raise AssertionError(f"{folder} has what {release} stored. Name a new version.") from error
+    return folder
+
+
 each_release = pytest.mark.parametrize("release", RELEASES, ids=lambda folder: folder.name)
 
 

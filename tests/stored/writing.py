@@ -8,6 +8,7 @@ It is not a part of the suite. Before a release, and never again after it:
 import base64
 import json
 import time
+import tomllib
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
@@ -42,7 +43,7 @@ from tests.pages import sign_in
 from tests.registration import RunTasks
 from tests.session_maps import begun
 from tests.staff.scenes import acting, do, make_staff
-from tests.stored.releases import FOLDER
+from tests.stored.releases import new_folder
 from tests.stored.test_library import VALUES
 from tests.stored.test_numbers import CUSTOMER, FIRST, PAID_ON
 from tests.uploads.samples import Uploaded, file_of
@@ -50,7 +51,7 @@ from tests.uploads.test_stored_rows import BEGUN, DONE
 from uploads import claims
 from uploads.models import UPLOADING, UploadItem
 
-RELEASE = "1.0.0"
+RELEASE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 BUCKET = f"stored-by-{RELEASE}"
 
 HAL = "pbkdf2_sha256$1000$salt$hHq2CwjSpsUCltVF/ZDe25M5jA5hBHN9+inXRaOGbjU="
@@ -68,8 +69,7 @@ def test_items_of_each_kind_are_written(
     for name, value in VALUES.items():
         cache.set(name, value, timeout=None if name == "number" else 3600)
 
-    folder = FOLDER / RELEASE
-    folder.mkdir(exist_ok=True)
+    folder = new_folder(RELEASE)
     for table in dynamodb_tables.all:
         items = send("Scan", {"TableName": table.name})["Items"]
         if items and not table.name.startswith("tests-"):

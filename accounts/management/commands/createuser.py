@@ -55,8 +55,10 @@ class Command(DynamoCommand):
             is_superuser=options["superuser"],
             request_id=options["request_id"],
         )
-        said = f"The account of {user} has the primary key {user.pk}."
-        return as_json(user) if options["json"] else said
+        if options["json"]:
+            return as_json(user)
+        self.tell(f"The account of {user} has the primary key {user.pk}.")
+        return ""
 
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
         while True:

@@ -20,4 +20,5 @@ class Command(UserCommand):
         if options["interactive"] and not is_confirmed(question):
             raise CommandError("Nothing was deleted.")
         delete(user)
-        return f"The account of {user} was deleted."
+        self.tell(f"The account of {user} was deleted.")
+        return ""

@@ -96,7 +96,7 @@ class Command(DynamoCommand):
             self.stdout.write(json.dumps({outcome: self.counts[outcome] for outcome in Outcome}))
         else:
             counts = ", ".join(f"{outcome} {self.counts[outcome]:,}" for outcome in Outcome)
-            self.stdout.write(f"Would be: {counts}." if dry_run else f"{counts.capitalize()}.")
+            self.tell(f"Would be: {counts}." if dry_run else f"{counts.capitalize()}.")
 
 
 def _with_progress(source: RowFile, results: Iterable[Result]) -> Iterator[Result]:

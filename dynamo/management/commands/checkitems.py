@@ -52,10 +52,10 @@ class Command(DynamoCommand):
             count += 1
             key = model.key_texts(item)
             if as_json:
-                found = {"key": key, "attribute": error.attribute}
+                found = {"key": key, "attribute": error.attribute, "problem": error.problem}
                 self.stdout.write(json.dumps(found, ensure_ascii=False))
             else:
-                self.stdout.write(printable(f"{shlex.join(key)}  {error.attribute}"))
+                self.stdout.write(printable(f"{shlex.join(key)}  {error.what}"))
         if count:
             raise CommandError(f"{quantity(count, 'item')} of {model.table()} cannot be read.")
 
@@ -79,9 +79,9 @@ class Command(DynamoCommand):
         if ask and not is_confirmed(printable(f"{damage[1]} Delete it?")):
             raise CommandError("Nothing was deleted.")
         is_part_left = delete_as_read(model, stored)
-        self.stdout.write("The item was deleted.")
+        self.tell("The item was deleted.")
         if is_part_left:
-            self.stdout.write(
+            self.tell(
                 "A unique value of it could not be read and may still be taken. To free it, run "
                 f"manage.py checkunique {model._meta.label} --repair."
             )

@@ -76,7 +76,7 @@ class Command(DynamoCommand):
                 deleted = delete_guards(self.model, removed)
             except ValueError as error:
                 raise CommandError(f"{error} Release the code without it first.") from error
-            self.stdout.write(f"{quantity(deleted, 'guard')} deleted.")
+            self.tell(f"{quantity(deleted, 'guard')} deleted.")
             return
         with progress_bars(shown=not options["json"]) as progress:
             report = check_guards(

@@ -11,9 +11,9 @@ class Command(DynamoCommand):
         is_done = False
         for table in tables:
             # Each at once: a table takes AWS up to a minute, and a later one may fail.
-            for sentence in create(table, self.stdout.write):
+            for sentence in create(table, self.tell):
                 is_done = True
-                self.stdout.write(sentence)
+                self.tell(sentence)
         if not is_done:
             exist = f"all {len(tables)} tables exist" if len(tables) > 1 else "the table exists"
-            self.stdout.write(f"Nothing to do: {exist}.")
+            self.tell(f"Nothing to do: {exist}.")

@@ -12,7 +12,7 @@ from django.core.management.commands import dumpdata
 from dynamo.client import bulk
 from dynamo.client.plain import PlainModel
 from dynamo.management.base import DynamoCommand
-from dynamo.management.progress import State, add_state, dumpable, progress_bars
+from dynamo.management.progress import State, add_state, dumpable, progress_bars, replacing
 from dynamo.runtime.no_database.base import has_database
 from dynamo.wire.types import Item
 from dynamo.wire.values import decoded, encoded
@@ -61,7 +61,10 @@ class Command(DynamoCommand, dumpdata.Command):
         with ExitStack() as stack:
             self.progress = stack.enter_context(progress_bars(shown=bool(options["output"])))
             self.out: TextIO = cast(TextIO, self.stdout)
-            if options["output"]:
+            if options["output"] and not self.state.file:
+                new = stack.enter_context(replacing(Path(options["output"])))
+                self.out = stack.enter_context(new.open("w", encoding="utf-8"))
+            elif options["output"]:
                 file = Path(options["output"])
                 self.out = stack.enter_context(file.open("a", encoding="utf-8"))
                 size = self.state.values.get("size", 0)

@@ -55,7 +55,7 @@ class Command(DynamoCommand, flush.Command):
                 while deleted := _delete_all(table, progress):
                     count += deleted
         tables_emptied.send(None)
-        self.stdout.write(f"{quantity(count, 'item')} deleted, with guard items.")
+        self.tell(f"{quantity(count, 'item')} deleted, with guard items.")
 
 
 def _delete_all(table: Table, progress: Progress) -> int:

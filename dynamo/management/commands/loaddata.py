@@ -73,7 +73,7 @@ class Command(DynamoCommand, loaddata.Command):
                 progress("Items loaded", len(batch))
         state.end()
         read = quantity(before - start, "item")
-        self.stdout.write(f"{read} read: {stored:,} stored, {rejected:,} rejected.")
+        self.tell(f"{read} read: {stored:,} stored, {rejected:,} rejected.")
         if rejected:
             raise CommandError(f"{quantity(rejected, 'item')} could not be loaded.")
 

@@ -20,7 +20,8 @@ class Command(DynamoCommand):
                 "This site uses AWS or a configured endpoint. "
                 "The local engine needs DEBUG and no endpoint."
             )
-        self.stdout.write(self._done(action))
+        show = self.stdout.write if action == "status" else self.tell
+        show(self._done(action))
 
     def _done(self, action: str) -> str:
         if action == "stop":

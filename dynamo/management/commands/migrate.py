@@ -28,10 +28,11 @@ class NothingToMigrate(BaseCommand):
         if has_database():
             super().handle(*args, **options)
             return
-        self.stdout.write(
-            "Nothing to migrate: all data is in DynamoDB. "
-            "manage.py createtables creates missing tables."
-        )
+        if options["verbosity"]:
+            self.stdout.write(
+                "Nothing to migrate: all data is in DynamoDB. "
+                "manage.py createtables creates missing tables."
+            )
 
 
 class Command(NothingToMigrate, migrate.Command):

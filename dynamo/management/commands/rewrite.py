@@ -76,7 +76,7 @@ class Command(DynamoCommand):
         state.end()
         read = quantity(sum(counts.values()), "item")
         what = ", ".join(f"{count:,} {word}" for word, count in counts.items())
-        self.stdout.write(f"{read} read: {what}{' (not saved)' if is_dry else ''}.")
+        self.tell(f"{read} read: {what}{' (not saved)' if is_dry else ''}.")
         if counts["rejected"]:
             raise CommandError(f"{quantity(counts['rejected'], 'item')} could not be changed.")
 

@@ -23,7 +23,7 @@ class Command(DynamoCommand, runserver.Command):
         if settings.DYNAMODB_LOCAL and serves:
             for table in all_tables():
                 for done in create(table):
-                    self.stdout.write(done)
+                    self.tell(done)
         if serves:
             serving.send(type(self))
         super().run(**options)

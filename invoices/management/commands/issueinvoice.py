@@ -1,14 +1,13 @@
 """`issueinvoice`: the next invoice of an account's year."""
 
 import argparse
-from datetime import date
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 
 from accounts.languages import language_of
 from accounts.services import find_user
+from dynamo.management.base import argument
 from invoices.document.amounts import Line, check_line, check_lines, check_totals, totals
 from invoices.document.fields import Day, Flag, fields_of, words_of
 from invoices.document.invoice import (
@@ -68,7 +67,8 @@ class Command(InvoiceCommand):
             required=True,
             help="repeatable; the unit price is net; the description may contain semicolons",
         )
-        parser.add_argument("--date", type=_date, help="such as 2026-11-21; default today")
+        day = "such as 2026-11-21; default today"
+        parser.add_argument("--date", type=argument(Day().clean), help=day)
         late = "allow a --date after tomorrow, before which no other invoice can then be issued"
         parser.add_argument("--force-date", action="store_true", help=late)
 
@@ -104,13 +104,6 @@ def _line_values(text: str) -> list[str]:
     if len(values) < 4:
         raise argparse.ArgumentTypeError(f"{text!r} needs four values between semicolons")
     return values
-
-
-def _date(text: str) -> date:
-    try:
-        return Day().clean(text)
-    except ValidationError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {' '.join(error.messages)}") from error
 
 
 def _draft(options: dict[str, Any], country: str) -> Draft:

@@ -28,7 +28,7 @@ class Command(InvoiceCommand):
         label = options["number"]
         if options["undo"]:
             mark_unpaid(account, label, day)
-            self.stdout.write(f"{label} is not marked as paid.")
+            self.tell(f"{label} is not marked as paid.")
         else:
             mark_paid(account, label, day)
-            self.stdout.write(f"{label} is marked as paid on {day}.")
+            self.tell(f"{label} is marked as paid on {day}.")

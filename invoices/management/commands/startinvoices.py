@@ -21,4 +21,4 @@ class Command(InvoiceCommand):
             start_numbers(find_user(user).pk, number)
         except UnknownInvoice as error:
             raise CommandError(f"{number} is not a number such as 2026-001001.") from error
-        self.stdout.write(f"The first invoice of the year will have the number {number}.")
+        self.tell(f"The first invoice of the year will have the number {number}.")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand, is_confirmed
+from dynamo.management.base import DynamoCommand, argument, is_confirmed
 from dynamo.runtime.terminal import printable
 from locks.management.commands.listlocks import as_row
 from locks.registry import State, break_lock, look
@@ -27,7 +27,7 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the lock and `--no-input`."""
-        parser.add_argument("name", metavar="NAME", type=checked_name, help="the lock")
+        parser.add_argument("name", metavar="NAME", type=argument(checked_name), help="the lock")
         parser.add_argument(
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
@@ -40,4 +40,4 @@ class Command(DynamoCommand):
         if asked and not is_confirmed(f"{as_row(lock, datetime.now(UTC))}\nBreak it?"):
             raise CommandError("Nothing was broken.")
         broken = break_lock(lock.name, as_seen=lock if asked else None)
-        self.stdout.write(f"The lock {printable(lock.name)} {_SAID[broken]}.")
+        self.tell(f"The lock {printable(lock.name)} {_SAID[broken]}.")

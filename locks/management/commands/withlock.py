@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand
+from dynamo.management.base import DynamoCommand, argument
 from locks.exceptions import LeaseLost, LockTaken
 from locks.leases import Lease
 from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
@@ -60,7 +60,7 @@ class Command(DynamoCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the lock and how to wait for it."""
         parser.usage = "%(prog)s [options] NAME -- COMMAND [ARGUMENT ...]"
-        parser.add_argument("name", metavar="NAME", type=checked_name, help="the lock")
+        parser.add_argument("name", metavar="NAME", type=argument(checked_name), help="the lock")
         parser.add_argument(
             "--wait",
             metavar="S",

@@ -20,4 +20,4 @@ class Command(DynamoCommand):
     def handle(self, *args: object, **options: Any) -> None:
         """Restart the task."""
         restart(options["id"])
-        self.stdout.write(f"The task {options['id']} runs again.")
+        self.tell(f"The task {options['id']} runs again.")

@@ -64,5 +64,8 @@ class Command(DynamoCommand):
     def _print(self, ran: Ran, *, is_json: bool) -> None:
         shown = {**vars(ran), "seconds": round(ran.seconds, 3), "error": ran.shown_error}
         text = "{outcome:10} {function}, attempt {attempt}, {seconds:.3f} s  {error}"
-        self.stdout.write(json.dumps(shown) if is_json else text.format(**shown).rstrip())
+        if is_json:
+            self.stdout.write(json.dumps(shown))
+        else:
+            self.tell(text.format(**shown).rstrip())
         self.stdout.flush()

@@ -48,7 +48,7 @@ class Command(DynamoCommand):
         else:
             found = result.get("wrong", 0) + result.get("unusable", 0)
             counted = "" if kind.name == "statistics" else f" Problems found: {found}."
-            self.stdout.write(f"The report is stored.{counted}")
+            self.tell(f"The report is stored.{counted}")
 
 
 def _user_and_host() -> str:

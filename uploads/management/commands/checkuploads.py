@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand
+from dynamo.management.base import DynamoCommand, argument
 from dynamo.management.progress import progress_bars
 from dynamo.runtime.terminal import printable
 from uploads.check import Difference, Report, check_uploads, forget_missing, forget_unfinished
@@ -34,7 +34,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "destination",
             metavar="s3://BUCKET/PREFIX",
-            type=Destination.parse,
+            type=argument(Destination.parse),
             help="where the objects were put",
         )
         parser.add_argument(

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat, pluralize
 from tqdm import tqdm
 
-from dynamo.management.base import DynamoCommand, up_to
+from dynamo.management.base import DynamoCommand, argument, up_to
 from dynamo.management.progress import stop_on_signals
 from uploads import claims, s3
 from uploads.run import upload_files
@@ -67,7 +67,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "destination",
             metavar="s3://BUCKET/PREFIX",
-            type=Destination.parse,
+            type=argument(Destination.parse),
             help="where the objects are put",
         )
         workers: dict[str, Any] = {"metavar": "N", "type": up_to(MAX_WORKERS), "default": 8}
@@ -163,7 +163,7 @@ class Command(DynamoCommand):
         )
         size = f"{filesizeformat(summary.bytes).replace(NO_BREAK, ' ')} in {seconds:.1f} s"
         counts = f"Would be: {counts}" if self.dry_run else counts.capitalize()
-        self.stdout.write(f"{counts}; {size}.")
+        self.tell(f"{counts}; {size}.")
 
 
 class _FilesBar(tqdm):
