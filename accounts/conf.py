@@ -33,6 +33,11 @@ LIMITS = {
     "mail_recipient": "500/1d",
 }
 
+RESERVED_USERNAMES = """
+    abuse admin administrator billing help helpdesk hostmaster moderator no-reply noreply postmaster
+    root security staff superuser support sysadmin system webmaster
+""".split()
+
 DEFAULTS: dict[str, object] = {
     # Mailed links begin with it, not with the host of a request. Without it no mail is sent.
     "ACCOUNTS_SITE_ORIGIN": "",
@@ -50,27 +55,7 @@ DEFAULTS: dict[str, object] = {
     # The region whose phone numbers may be written without their country code.
     "ACCOUNTS_PHONE_REGION": "",
     # Usernames that only an operator may assign.
-    "ACCOUNTS_RESERVED_USERNAMES": [
-        "abuse",
-        "admin",
-        "administrator",
-        "billing",
-        "help",
-        "helpdesk",
-        "hostmaster",
-        "moderator",
-        "noreply",
-        "no-reply",
-        "postmaster",
-        "root",
-        "security",
-        "staff",
-        "superuser",
-        "support",
-        "sysadmin",
-        "system",
-        "webmaster",
-    ],
+    "ACCOUNTS_RESERVED_USERNAMES": RESERVED_USERNAMES,
     # Whether staff can find accounts by the first letters of their username or email address.
     "ACCOUNTS_PREFIX_SEARCH": False,
     # The cookie that lets a page read account and session in one request.

@@ -21,8 +21,6 @@ from django.core.validators import validate_email
 
 T = TypeVar("T")
 
-_LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})([smhd])")
-_UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 _NAME = r"\.?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*|\[[0-9a-fA-F:.]+\]"
 _HOST = re.compile(rf"\*|{_NAME}")
 _ORIGIN = re.compile(rf"https?://\*?({_NAME})(:[0-9]+)?")

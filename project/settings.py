@@ -8,7 +8,7 @@ from wsgiref.headers import Headers
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 
-from accounts.conf import LIMITS, parsed_limit
+from accounts.conf import LIMITS, RESERVED_USERNAMES, parsed_limit
 from project import environment
 from project.environment import Environment, flag, is_origin, list_of, one_of, text, whole_number
 
@@ -154,19 +154,11 @@ FORM_RENDERER = "project.forms.FormRenderer"
 # No relational database: everything is in DynamoDB.
 DATABASES: dict[str, dict[str, str]] = {}
 
-CACHES = {"default": {"BACKEND": "dynamo.cache.DynamoCache"}}
-SESSION_ENGINE = "dynamo.sessions"
 # Unless "remember me" is chosen: then it lasts SESSION_COOKIE_AGE, the maximum of every session.
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 
+# `accounts.conf` sets the defaults that come with it: sessions, cache, backend and hashers.
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
-PASSWORD_HASHERS = [
-    "dynamo.auth.passwords.Argon2idHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
-    "django.contrib.auth.hashers.ScryptPasswordHasher",
-]
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
@@ -176,7 +168,6 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "accounts.pages.account.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
@@ -187,10 +178,7 @@ ACCOUNTS_PHONE_REGION = env.read(
 )
 # Usernames that only an operator's `createuser` and `changeusername` may assign.
 ACCOUNTS_RESERVED_USERNAMES = env.read(
-    "ACCOUNTS_RESERVED_USERNAMES",
-    list_of(),
-    "abuse,admin,administrator,billing,help,helpdesk,hostmaster,moderator,noreply,no-reply,"
-    "postmaster,root,security,staff,superuser,support,sysadmin,system,webmaster",
+    "ACCOUNTS_RESERVED_USERNAMES", list_of(), ",".join(RESERVED_USERNAMES)
 )
 # Whether staff can find accounts by the first letters of their username or email address.
 ACCOUNTS_PREFIX_SEARCH = env.read("ACCOUNTS_PREFIX_SEARCH", flag, "on")
@@ -320,10 +308,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 7 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_550
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
-# Sent with each session cookie, with the same flags: see `accounts.cookies`.
-ACCOUNTS_COOKIE_NAME = "account"
-# The cookie that shows that an account was used in this browser: see `accounts.pages.notices`.
-ACCOUNTS_BROWSER_COOKIE_NAME = "known"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
