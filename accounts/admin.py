@@ -43,7 +43,6 @@ from dynamo.client.plain import PlainModel
 from dynamo.model.unique import OWNER, SEPARATOR, UniqueKey
 from dynamo.tables.guards import Snapshot
 from dynamo.transactions import read_together
-from dynamo.wire.fields import AttributeField
 from dynamo.wire.types import Address, Item
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
 
@@ -264,14 +263,6 @@ class AccountAdmin(admin.ModelAdmin):
             fields, text = ("email",), EMAIL_HELP
         # Otherwise the template shows an account.
         return [(None, {"fields": fields, "description": text})] if fields else []
-
-    def formfield_for_dbfield(
-        self, db_field: AttributeField, request: HttpRequest, **kwargs: object
-    ) -> forms.Field:
-        field = self.model.form_field(db_field.name)
-        if getattr(field.widget, "input_type", "text") not in {"checkbox", "select"}:
-            field.widget.attrs["class"] = "vTextField"
-        return field
 
     def add_view(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         return self._form_page(request, None, _("Add an account"))

@@ -29,7 +29,6 @@ from dynamo.auth.forms import RepeatableMixin
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.auth.usernames import clean_username
 from dynamo.forms import ModelForm, RequestIdForm
-from dynamo.wire.fields import AttributeField
 
 M = TypeVar("M", bound=Model)
 
@@ -164,10 +163,6 @@ class ProfileForm(PartialForm[AbstractAccount]):
     class Meta:
         model = account_model()
         fields = model.profile_fields
-
-        @staticmethod
-        def formfield_callback(field: AttributeField, **_options: object) -> forms.Field:
-            return account_model().form_field(field.name)
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):

@@ -188,12 +188,13 @@ class AbstractAccount(AbstractUser):
         return [unique.names for unique in cls._unique_keys]
 
     @classmethod
-    def form_field(cls, name: str, **changes: object) -> forms.Field:
+    def form_field(cls, name: str, **changes: Any) -> forms.Field:
         """The form field of an attribute; `changes` as of `InputAttribute.variant`."""
         attribute = cls.get_attributes()[name]
         if isinstance(attribute, InputAttribute):
             return attribute.form_field(**changes)
         field = cast(forms.Field, cls._meta.get_field(name).formfield())
+        # Forms that are not those of a model do not check them.
         field.validators += getattr(attribute, "validators", [])
         return field
 

@@ -43,6 +43,9 @@ Value = TypeVar("Value")
 
 Choices = tuple[tuple[str, str], ...]
 
+#: The input element of a form field; None for that of its attribute.
+Widget = forms.Widget | type[forms.Widget] | None
+
 
 def in_camel_case(name: str) -> str:
     """The stored name of a Python name: `fullName`."""
@@ -124,18 +127,19 @@ class InputAttribute(FormAttribute[Value]):
         """The input element."""
         return forms.TextInput()
 
-    def form_field(self, **changes: object) -> forms.Field:
-        """A form field for the attribute, or for its `variant`."""
-        return _FormField(self.variant(**changes))
+    def form_field(self, *, widget: Widget = None, **changes: object) -> forms.Field:
+        """A form field for the attribute, or for its `variant`. By default its `widget` is used."""
+        return _FormField(self.variant(**changes), widget)
 
 
 class _FormField(forms.CharField):
     """A form field whose value is what is stored."""
 
-    def __init__(self, attribute: InputAttribute) -> None:
+    def __init__(self, attribute: InputAttribute, widget: Widget) -> None:
         # Not `autocomplete="off"`: then browsers do not restore what was typed after going back.
-        widget = attribute.widget()
-        widget.attrs |= attribute.attrs
+        if widget is None:
+            widget = attribute.widget()
+            widget.attrs |= attribute.attrs
         super().__init__(
             widget=widget,
             label=attribute.label,

@@ -28,6 +28,7 @@ from dynamo.admin.options import Context, Fields, user_of
 from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, ErrorWithValues
 from dynamo.forms import M, ModelForm, modelform_factory
+from dynamo.inputs import InputAttribute
 from dynamo.model.objects import VERSION
 from dynamo.model.references import Reference
 from dynamo.transactions import Transaction
@@ -164,6 +165,11 @@ class ModelAdmin(ActionAdmin[M]):
         """
         for kind in type(db_field.attribute).__mro__:
             kwargs = {**self.formfield_overrides.get(kind, {}), **kwargs}
+        if isinstance(db_field.attribute, InputAttribute) and not kwargs:
+            field = db_field.attribute.form_field()
+            if getattr(field.widget, "input_type", "text") not in {"checkbox", "select"}:
+                field.widget.attrs["class"] = "vTextField"
+            return field
         if isinstance(db_field.attribute, UnicodeSetAttribute) and "form_class" not in kwargs:
             kwargs |= {"form_class": LinesField, "empty_value": ""}
         if isinstance(db_field.attribute, Reference) and not {"widget", "form_class"} & {*kwargs}:

@@ -68,6 +68,11 @@ class AttributeField(models.Field):
     attribute: pynamodb.Attribute
 
     def formfield(self, *args: Any, **options: Any) -> forms.Field | None:
+        # An attribute of `dynamo.inputs` has a field that also cleans what people type.
+        make = getattr(self.attribute, "form_field", None)
+        if make is not None and options.keys() <= {"help_text", "label", "widget"}:
+            field: forms.Field = make(**options)
+            return field
         own = {
             name: value
             for name in _IN_FORMS

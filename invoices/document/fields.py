@@ -172,7 +172,7 @@ class Flag(InputAttribute[bool]):
     def deserialize(self, value: str) -> bool:
         return value == "yes"
 
-    def form_field(self, **changes: object) -> forms.Field:
+    def form_field(self, **_changes: object) -> forms.Field:
         return forms.BooleanField(label=self.label, help_text=self.help_text, required=False)
 
 

@@ -1,31 +1,21 @@
 """The pages of what the account's invoices say of their seller."""
 
-from typing import Any
-
 from django.contrib.auth.views import RedirectURLMixin
-from django.forms import Field
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
 from accounts.forms import PartialForm
 from accounts.pages.base import KeepFormMixin
-from dynamo.inputs import InputAttribute
 from invoices.document.identifiers import readable_iban
 from invoices.models import SELLER_VALUES, SellerProfile
 from invoices.pages.base import OwnFormView, SellerMixin
 from invoices.store.sellers import open_profile
 
 
-def _form_field(field: Any, **_options: object) -> Field | None:
-    is_input = isinstance(field.attribute, InputAttribute)
-    return field.attribute.form_field() if is_input else field.formfield()
-
-
 class SellerForm(PartialForm[SellerProfile]):
     class Meta:
         model = SellerProfile
         fields = ("name", "address", "country", "vat_id", "tax_number")
-        formfield_callback = staticmethod(_form_field)
 
     def clean_vat_id(self) -> str | None:
         typed = self.cleaned_data["vat_id"]
@@ -36,7 +26,6 @@ class PaymentForm(PartialForm[SellerProfile]):
     class Meta:
         model = SellerProfile
         fields = tuple(name for name in SELLER_VALUES if name not in SellerForm.Meta.fields)
-        formfield_callback = staticmethod(_form_field)
 
 
 class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):

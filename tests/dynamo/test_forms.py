@@ -19,6 +19,7 @@ from dynamo import (
     AlreadyDone,
     DateTimeAttribute,
     IntegerAttribute,
+    Model,
     Refused,
     RequestIdReused,
     Stale,
@@ -28,6 +29,7 @@ from dynamo import (
 )
 from dynamo.client.sending import send
 from dynamo.forms import ModelForm, RequestIdForm, modelform_factory
+from dynamo.inputs import SingleLine
 from dynamo.wire.fields import NumberField, field_of
 from tests.dynamo.adminpages import Form
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
@@ -112,6 +114,24 @@ def test_attributes_of_pynamodb_have_derived_fields_or_none(
     attribute: pynamodb.Attribute[Any], field: type
 ) -> None:
     assert type(field_of("name", attribute).formfield()) is field
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"labels": {"name": "Its name"}}], ids=["plain", "labeled"]
+)
+def test_an_attribute_that_people_type_cleans_its_value_in_a_form(options: dict[str, Any]) -> None:
+    class Shop(Model):
+        class Meta:
+            table_name = "tests-shops"
+
+        name = SingleLine("Name", max_length=10, rule=str.title)
+
+    form_class = modelform_factory(Shop, fields=["name"], **options)
+    form = form_class(sent(form_class(), name=" tea room "))
+
+    assert (form.is_valid(), form.instance.name) == (True, "Tea Room")
+    assert form.fields["name"].label == options.get("labels", {}).get("name", "Name")
+    assert form_class(sent(form_class(), name="eleven char")).errors["name"]
 
 
 def test_a_field_that_is_excluded_is_not_an_attribute_even_if_it_is_named_or_declared() -> None:
