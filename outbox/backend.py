@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 DEFAULTS: dict[str, Any] = {"SHARDS": 8, "KEEP_DAYS": 7, "RETRY": {}, "SCHEDULE": {}}
 
+#: An id has at most 64 characters (Django), of which three are for the shard.
+LIMITS = {"SHARDS": range(1, 1_001), "KEEP_DAYS": range(36_501)}
+
 
 class TaskBackend(BaseTaskBackend):
     """Tasks in the table `tasks`, which `manage.py runtasks` runs.
@@ -155,16 +158,17 @@ class TaskBackend(BaseTaskBackend):
     def check(self, **kwargs: object) -> list[checks.CheckMessage]:
         """Django's system check."""
         faults = [f"{name} is unknown" for name in self.options.keys() - DEFAULTS.keys()]
-        for name, least in {"SHARDS": 1, "KEEP_DAYS": 0}.items():
+        for name, allowed in LIMITS.items():
             value = self.options[name]
-            if not isinstance(value, int) or value < least:
-                faults.append(f"{name} must be a whole number, at least {least}")
+            if not isinstance(value, int) or value not in allowed:
+                limits = f"from {allowed[0]} to {allowed[-1]:,}"
+                faults.append(f"{name} must be a whole number {limits}")
         for function in self.options["RETRY"]:
             try:
                 if function != "*":
                     import_string(function)
                 self.retry_of(function).never_repeated(strict=True)
-            except (ImportError, TypeError, ValueError) as error:
+            except Exception as error:
                 faults.append(f"RETRY of {function}: {error}")
         if self.options["SCHEDULE"]:
             faults += self.schedules().faults()

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from cronsim import CronSim, CronSimError
+from cronsim import CronSim
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from dynamo import AlreadyExists, Refused, Stale, Transaction
 from outbox.framework import base
 from outbox.models import TaskItem, now
-from outbox.tasks import Task
+from outbox.tasks import Task, new_result
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Schedules:
         partition = f"schedule#{self._alias}#{name}#{options['cron']}"
         item = TaskItem.get_or_none(partition, SLOT)
         task = self._task_of(options)
-        args, kwargs = options.get("args", []), options.get("kwargs", {})
+        args, kwargs = _arguments(options)
         try:
             if item is None:
                 TaskItem.create(
@@ -100,9 +100,17 @@ class Schedules:
         for name, options in self._schedule.items():
             try:
                 CronSim(options["cron"], now())
-                self._task_of(options)
+                task = self._task_of(options)
+                args, kwargs = _arguments(options)
+                if not (isinstance(args, list | tuple) and isinstance(kwargs, dict)):
+                    raise TypeError("args is a list, and kwargs a dictionary")
+                new_result(task, "", args, kwargs)
                 if unknown := options.keys() - {"task", "cron", "args", "kwargs"}:
                     raise KeyError(*unknown)
-            except (CronSimError, ImportError, KeyError) as error:
+            except Exception as error:
                 faults.append(f"the schedule {name}: {error!r}")
         return faults
+
+
+def _arguments(options: Mapping[str, Any]) -> tuple[Any, Any]:
+    return options.get("args", []), options.get("kwargs", {})

@@ -269,7 +269,7 @@ def _clean_return_value(item: TaskItem, value: object) -> object:
         return None
     try:
         value = normalize_json(value)
-        size = len(TaskItem.return_value.serialize(value))
+        size = len(TaskItem.return_value.serialize(value).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidReturnValue(item.function, str(error)) from error
     most = ITEM_MAX_BYTES - END_MAX_BYTES - item_bytes((item.record or item).serialize())

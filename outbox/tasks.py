@@ -54,12 +54,15 @@ class Retry:
         """The classes of `never`, without those that cannot be imported: they were not raised.
 
         Raises:
-            ImportError: with `strict`, a path does not lead to a class.
+            ImportError: with `strict`, one of them does not lead to the class of an error.
         """
         found = []
         for kind in self.never:
             try:
-                found.append(import_string(kind) if isinstance(kind, str) else kind)
+                error = import_string(kind) if isinstance(kind, str) else kind
+                if not (isinstance(error, type) and issubclass(error, BaseException)):
+                    raise ImportError(f"{kind} is not the class of an error")
+                found.append(error)
             except ImportError:
                 if strict:
                     raise
@@ -142,9 +145,16 @@ class Task(base.Task):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, as in Django. It gets our context on other backends as well."""
-        if self.takes_context and not isinstance(args[0], TaskContext):
-            args = TaskContext(task_result=args[0].task_result), *args[1:]
-        return base.Task.call(self, *args, **kwargs)
+        if not self.takes_context or isinstance(args[0], TaskContext):
+            return base.Task.call(self, *args, **kwargs)
+        returned: list[object] = []
+
+        def end(write: Transaction, value: object) -> None:
+            write.on_commit(returned, lambda _stored: returned.append(value))
+
+        context = TaskContext(task_result=args[0].task_result, end=end)
+        value = base.Task.call(self, context, *args[1:], **kwargs)
+        return returned[0] if returned else value
 
 
 def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskResult:
@@ -174,7 +184,7 @@ class TaskContext(base.TaskContext):
 
     #: No attempt follows if this one fails.
     is_last: bool = True
-    #: Adds the end of the task to a transaction; without a stored task there is nothing to add.
+    #: Adds the end of the task to a transaction.
     end: Callable[[Transaction, object], object] = lambda _write, _value: None
 
     def finish(self, *, write: Transaction, return_value: object = None) -> None:

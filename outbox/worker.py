@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from traceback import format_exception_only
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -77,7 +78,12 @@ class Ran:
     @property
     def shown_error(self) -> str:
         """The error in one line; empty without one."""
-        return f"{type(self.error).__name__}: {self.error}" if self.error else ""
+        return _shown(self.error) if self.error else ""
+
+
+def _shown(error: BaseException) -> str:
+    # Also if `str` of the error fails.
+    return format_exception_only(error)[-1].strip()
 
 
 class Worker:
@@ -461,8 +467,8 @@ def _fail(item: TaskItem, error: BaseException) -> str:
     if pause is None:
         _tell_end(item)
         return "failed"
-    shown = f"{type(error).__name__}: {error}"
-    log.warning("The task %s failed and is due again in %.0f s: %s", item.id, pause, shown)
+    text = "The task %s failed and is due again in %.0f s: %s"
+    log.warning(text, item.id, pause, _shown(error))
     return "repeated"
 
 

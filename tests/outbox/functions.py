@@ -32,7 +32,18 @@ def note(*args: Any, **kwargs: Any) -> Any:
 
 
 #: What cannot be stored as a return value.
-UNUSABLE = {"a set": {1}, "not a number": float("nan"), "too large": "x" * 410_000}
+UNUSABLE = {
+    "a set": {1},
+    "not a number": float("nan"),
+    "half a character": "\ud800",
+    "too large": "x" * 410_000,
+    "too large in UTF-8": "あ" * 140_000,
+}
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
 
 
 @task
@@ -66,6 +77,11 @@ def fail_twice(name: str) -> str:
 @task(retry=Retry(never=[ValueError]))
 def fail_for_good() -> None:
     raise ValueError
+
+
+@task(retry=Retry(attempts=2, delay=0))
+def fail_unreadably() -> None:
+    raise Unreadable
 
 
 @task

@@ -132,13 +132,17 @@ def test_times_are_those_of_the_time_zone(
     "changes",
     [
         {"cron": "every night"},
+        {"cron": 3},
         {"task": "tests.outbox.functions.removed"},
         {"task": "tests.outbox.functions.CALLS"},
         {"at": "03:00"},
+        {"args": "report"},
+        {"args": [{1}]},
+        {"kwargs": ["report"]},
     ],
 )
 def test_check_reports_a_schedule_that_cannot_be_used(
-    backend: dict[str, Any], changes: dict[str, str]
+    backend: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     backend["SCHEDULE"] = {"nightly": NIGHTLY}
     assert task_backends["default"].check() == []
@@ -163,11 +167,16 @@ def test_check_reports_what_tasks_does_not_know(settings: Any) -> None:
         ({"SHARD": 8}, "outbox.E001"),
         ({"SHARDS": 0}, "outbox.E001"),
         ({"SHARDS": "8"}, "outbox.E001"),
+        ({"SHARDS": 1_001}, "outbox.E001"),
         ({"KEEP_DAYS": -1}, "outbox.E001"),
+        ({"KEEP_DAYS": 10**12}, "outbox.E001"),
         ({"RETRY": {"*": {"tries": 3}}}, "outbox.E001"),
         ({"RETRY": {"*": {"attempts": 0}}}, "outbox.E001"),
         ({"RETRY": {"members.tasks.no_such_task": {"attempts": 2}}}, "outbox.E001"),
         ({"RETRY": {"*": {"never": ["no.such.Error"]}}}, "outbox.E001"),
+        ({"RETRY": {"*": {"never": ["builtins.len"]}}}, "outbox.E001"),
+        ({"RETRY": {"*": {"never": [5]}}}, "outbox.E001"),
+        ({"RETRY": ["*"]}, "outbox.E001"),
         ({"RETRY": {"*": {"never": "builtins.ValueError"}}}, "outbox.E001"),
     ],
 )

@@ -96,6 +96,15 @@ def test_a_task_fails_for_good_after_its_attempts_and_can_be_seen(
     assert [item.id for item in TaskItem.query("failed#default")] == [result.id]
 
 
+def test_an_error_without_a_text_is_reported_as_others(run_tasks: RunTasks) -> None:
+    result = functions.fail_unreadably.enqueue()
+
+    assert until_done(run_tasks) == ["repeated", "failed"]
+
+    result.refresh()
+    assert [error.exception_class for error in result.errors] == [functions.Unreadable] * 2
+
+
 @pytest.mark.parametrize("task", [functions.give, functions.bill_and_give])
 @pytest.mark.parametrize("kind", functions.UNUSABLE)
 def test_a_task_whose_return_value_cannot_be_stored_runs_once_and_fails_for_good(
