@@ -41,8 +41,6 @@ from django.utils.translation import (
     gettext_lazy as _,
     gettext_lazy as djangos_lazy,
 )
-from pynamodb.attributes import Attribute
-from pynamodb.indexes import Index
 
 from dynamo import exceptions
 from dynamo.exceptions import ErrorWithValues
@@ -52,7 +50,6 @@ from dynamo.runtime.altering import AltersData
 from dynamo.transactions import Transaction
 from dynamo.wire.attributes import StrOrPromise
 from dynamo.wire.fields import AttributeField
-from dynamo.wire.types import Typed
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes, typed_value
 
 __all__ = ["REQUEST_ID_SECONDS", "ModelForm", "RequestIdForm", "modelform_factory"]
@@ -98,24 +95,6 @@ def _as_returned(field: forms.Field, value: object) -> object:
         text = "\n".join(re.split("\r\n?|\n", value))
         return text.strip() if getattr(field, "strip", False) else text
     return value
-
-
-def storable(attribute: Attribute, value: object) -> Typed | None:
-    """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
-    typed = typed_value(attribute, value)
-    # JSON can hold half of a surrogate pair.
-    (typed or {}).get("S", "").encode()
-    return typed
-
-
-def key_names(model: type[Model], index: Index | None = None) -> tuple[str, ...]:
-    """The names of the key attributes of the table, or of `index`: first the partition key."""
-    attributes = (index.Meta.attributes if index else model.get_attributes()).values()
-    parts = [
-        attribute for attribute in attributes if attribute.is_hash_key or attribute.is_range_key
-    ]
-    parts.sort(key=lambda part: bool(part.is_range_key))
-    return tuple(model._dynamo_to_python_attr(str(part.attr_name)) for part in parts)
 
 
 class HiddenField(forms.CharField):
@@ -274,7 +253,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             return
         attribute = model_field.attribute
         try:
-            typed = storable(attribute, value)
+            typed = typed_value(attribute, value)
             self.instance._check_index_keys({str(attribute.attr_name): typed})
         except (ArithmeticError, TypeError, ValueError):
             self._add_djangos(name, Invalid(INVALID, "invalid"))
@@ -294,7 +273,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 # The longest value is most likely too long to be compared.
                 longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
                 checks.append((longest, unique.key))
-        hash_name = key_names(self.instance.__class__)[0]
+        hash_name = self.instance._key_names()[0]
         if not self._is_edit and self.instance._identity() is not None and hash_name in usable:
             checks.append((hash_name, self.instance._check_key))
         for name, check in checks:
@@ -367,7 +346,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 for names in item.uniques:
                     self._add_taken(names)
             elif isinstance(item, model.AlreadyExists):
-                self._add_taken(key_names(self.instance.__class__))
+                self._add_taken(tuple(self.instance._key_names()))
             elif isinstance(item, model.RequestIdReused):
                 self._refuse(USED, "request_id")
             elif isinstance(item, exceptions.AlreadyDone):

@@ -64,12 +64,11 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from dynamo.exceptions import BadCursor, DoesNotExist, Refused, RequestIdReused, Stale, Unavailable
-from dynamo.forms import key_names
 from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
 from dynamo.model.objects import VERSION
 from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
-from dynamo.views import _converted, _not_found, get_object_or_404, partition_name
+from dynamo.views import get_object_or_404, not_found, partition_name, typed_or_404
 from dynamo.wire.fields import ShownEncoder
 from dynamo.wire.values import digest_of
 
@@ -147,7 +146,7 @@ class ModelSerializer(serializers.ModelSerializer):
             options = {"max_digits": 38, "decimal_places": None, **options}
         if issubclass(field_class, serializers.JSONField) and model_field.formfield() is None:
             return ShownField, {}
-        if self.instance is not None and field_name in key_names(self.Meta.model):
+        if self.instance is not None and field_name in self.Meta.model._key_names():
             return field_class, self.include_extra_kwargs(options, {"read_only": True})
         return field_class, options
 
@@ -180,7 +179,7 @@ class ModelSerializer(serializers.ModelSerializer):
         return item.insert_for(request_id or str(uuid.uuid4()), validated_data)
 
     def update(self, instance: Model, validated_data: dict[str, Any]) -> Model:
-        keys = key_names(self.Meta.model)
+        keys = self.Meta.model._key_names()
         values = self._with_partition(validated_data)
         instance.change(**{k: value for k, value in values.items() if k not in keys})
         return instance
@@ -330,7 +329,7 @@ class ModelMixin(_View):
         """The partition, by the name of its attribute."""
         partition = self.get_partition()
         name = self._partition_name()
-        return {} if partition is None else _converted(self.model, {name: partition})
+        return {} if partition is None else typed_or_404(self.model, {name: partition})
 
     def get_page(self, **options: Any) -> Page[Any]:
         """A page of items; `options` are `after` and `limit`."""
@@ -349,7 +348,7 @@ class ModelMixin(_View):
         item = self._found(name, self.kwargs[self.lookup_url_kwarg or name])
         for name, value in self._given().items():
             if getattr(item, name) != value:
-                raise _not_found(self.model)
+                raise not_found(self.model)
         self.check_object_permissions(self.request, item)
         request = self.request
         wanted = request.headers.get("If-Match")
@@ -361,12 +360,12 @@ class ModelMixin(_View):
         return item
 
     def _found(self, name: str, text: str) -> Model:
-        names = key_names(self.model)
+        names = self.model._key_names()
         wanted: dict[str, Any] = {name: text}
-        if name == "pk" and names != ("pk",):
+        if name == "pk" and names != ["pk"]:
             parts = text.rsplit(SEPARATOR, len(names) - 1)
             if len(parts) != len(names):
-                raise _not_found(self.model)
+                raise not_found(self.model)
             wanted = dict(zip(names, parts, strict=True))
         return get_object_or_404(self.model, **wanted)
 
@@ -422,7 +421,7 @@ def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Invalid]]:
         yield error.reference, Invalid(text, "does_not_exist")
     uniques = error.uniques if isinstance(error, model.Taken) else []
     if isinstance(error, model.AlreadyExists):
-        uniques = [key_names(model)]
+        uniques = [tuple(model._key_names())]
     for names in uniques:
         place = api_settings.NON_FIELD_ERRORS_KEY if names[1:] else names[0]
         yield place, model().unique_error_message(model, names)

@@ -21,20 +21,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from django import forms
-from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as djangos_text
 from django.views import generic
 from django.views.generic.detail import SingleObjectMixin
 from django.views.generic.list import MultipleObjectMixin
-from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.exceptions import BadCursor, ErrorWithValues
-from dynamo.forms import M, ModelForm, key_names, modelform_factory, storable
+from dynamo.forms import M, ModelForm, modelform_factory
 from dynamo.model.base import Model
 from dynamo.model.pages import Page
-from dynamo.wire.attributes import TextAttribute
 
 __all__ = [
     "CreateMixin",
@@ -85,42 +83,27 @@ def get_object_or_404(model: type[M], *key: object, **values: object) -> M:
     Texts, such as arguments of URLs, are converted to the attributes' types. Costs as `get` and
     `find`.
     """
-    names = key_names(model)
+    names = model._key_names()
     if len(key) > len(names):
         raise TypeError(f"The key of {model.__name__} is {', '.join(names)}, not {key!r}.")
-    wanted = _converted(model, dict(zip(names, key, strict=False)) | values)
+    wanted = typed_or_404(model, dict(zip(names, key, strict=False)) | values)
     try:
         return model._get_by(**wanted)
     except model.DoesNotExist as error:
-        raise _not_found(model) from error
+        raise not_found(model) from error
 
 
-def _not_found(model: type[Model]) -> Http404:
+def typed_or_404(model: type[Model], values: Mapping[str, object]) -> dict[str, Any]:
+    """The `values` of a URL with the types of their attributes; otherwise Http404."""
+    try:
+        return model._of_texts(values)
+    except model.DoesNotExist as error:
+        raise not_found(model) from error
+
+
+def not_found(model: type[Model]) -> Http404:
     message = djangos_text("No %(verbose_name)s found matching the query")
     return Http404(message % {"verbose_name": model._noun()})
-
-
-def _converted(model: type[Model], values: Mapping[str, object]) -> dict[str, Any]:
-    """The `values`, perhaps texts of a URL, with the types of their attributes.
-
-    Raises:
-        Http404: no item can have them.
-    """
-    fields = model._meta.by_name
-    converted = dict(values)
-    for name, value in values.items():
-        if name not in fields:
-            raise TypeError(f"{model.__name__} has no attribute {name}.")
-        attribute = fields[name].attribute
-        try:
-            if value is not None and isinstance(attribute, (TextAttribute, UnicodeAttribute)):
-                converted[name] = str(value)
-            elif isinstance(value, str) and (field := fields[name].formfield()):
-                converted[name] = field.clean(value)
-            storable(attribute, converted[name])
-        except (ArithmeticError, TypeError, ValueError, ValidationError) as error:
-            raise _not_found(model) from error
-    return converted
 
 
 def partition_name(model: type[Model], index: Any) -> str:
@@ -129,10 +112,10 @@ def partition_name(model: type[Model], index: Any) -> str:
     Raises:
         ImproperlyConfigured: several are.
     """
-    names = key_names(model, index)
-    if index and sum(bool(part.is_hash_key) for part in index.Meta.attributes.values()) > 1:
+    names = model._partition_names(index)
+    if len(names) > 1:
         raise ImproperlyConfigured(
-            f"A list is of a partition by one attribute, not by {names[0]} and {names[1]}. "
+            f"A list is of a partition by one attribute, not by {' and '.join(names)}. "
             "Override get_page, and return a page of the index."
         )
     return names[0]
@@ -187,14 +170,14 @@ class DetailMixin(_ModelMixin[M]):
         item: M = get_object_or_404(model, **self._wanted())
         if self.query_pk_and_slug and self.slug_url_kwarg in self.kwargs:
             name = self.get_slug_field()
-            slug = _converted(model, {name: self.kwargs[self.slug_url_kwarg]})[name]
+            slug = typed_or_404(model, {name: self.kwargs[self.slug_url_kwarg]})[name]
             if getattr(item, name) != slug:
-                raise _not_found(model)
+                raise not_found(model)
         return item
 
     def _wanted(self) -> dict[str, Any]:
         """The values in the URL that identify the item: its key, or else the unique value."""
-        names = key_names(self._model())
+        names = self._model()._key_names()
         key = {name: self.kwargs[name] for name in names if name in self.kwargs}
         if len(names) == 1 and self.pk_url_kwarg in self.kwargs:
             key = {names[0]: self.kwargs[self.pk_url_kwarg]}
@@ -273,7 +256,7 @@ class UpdateMixin(_FormMixin[M, F]):
             if self.request.method != "POST":
                 raise
             model = self._model()
-            self.object = model(**_converted(model, self._wanted()))
+            self.object = model(**typed_or_404(model, self._wanted()))
             if self.get_form().hidden_value() is None:
                 raise
             return self.object
@@ -339,7 +322,7 @@ class ListMixin(_ModelMixin[M]):
         if isinstance(ordering, (list, tuple)) and len(ordering) == 1:
             [ordering] = ordering
         ordering = str(ordering)
-        if ordering and ordering.removeprefix("-") not in key_names(model, self.index)[1:]:
+        if ordering and ordering.removeprefix("-") not in model._key_names(self.index)[1:]:
             raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")
         partition = self.kwargs.get(hash_name) if self.partition is None else self.partition
         if partition is None:
@@ -352,7 +335,7 @@ class ListMixin(_ModelMixin[M]):
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.paginate_by must be a number: a list shows one page."
             )
-        typed = _converted(model, {hash_name: partition})
+        typed = typed_or_404(model, {hash_name: partition})
         try:
             page: Page[M] = (self.index or model).page(
                 typed[hash_name],

@@ -15,7 +15,7 @@ from django.contrib.admin.decorators import display
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
@@ -24,11 +24,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from dynamo.admin.options import Column, Context, Options
 from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
-from dynamo.forms import M, key_names
+from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.model.pages import Page, scan_page
 from dynamo.model.unique import UniqueKey
-from dynamo.views import _converted, get_object_or_404
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,11 @@ def sources(model: type[Model]) -> list[Source]:
         model._indexes.values(), key=lambda index: index.Meta.projection.projection_type != "ALL"
     )
     listed = (
-        Source(str(index.Meta.index_name), *key_names(model, index)[:2])
+        Source(str(index.Meta.index_name), *model._key_names(index)[:2])
         for index in indexes
-        if sum(bool(part.is_hash_key) for part in index.Meta.attributes.values()) == 1
+        if len(model._partition_names(index)) == 1
     )
-    return [Source(None, *key_names(model)), *listed]
+    return [Source(None, *model._key_names()), *listed]
 
 
 def source_of(model: type[Model], partition: str, ordering: str = "") -> Source | None:
@@ -288,8 +287,8 @@ class ListAdmin(Options[M]):
 
     def _find(self, name: str, text: str) -> list[Any]:
         try:
-            return [get_object_or_404(self.model, **{name: text})]
-        except Http404:
+            return [self.model._get_by(**self.model._of_texts({name: text}))]
+        except self.model.DoesNotExist:
             return []
         except DamagedItem as error:
             return [DamagedRow({}, error)]
@@ -298,8 +297,8 @@ class ListAdmin(Options[M]):
         self, source: Source, text: object, after: str | None, *, descending: bool = False
     ) -> Page[M]:
         try:
-            value = _converted(self.model, {source.partition: text})[source.partition]
-        except Http404:
+            value = self.model._of_texts({source.partition: text})[source.partition]
+        except self.model.DoesNotExist:
             return Page([], None)
         return self.model.page(
             value,

@@ -11,6 +11,7 @@ from operator import and_
 from typing import ClassVar
 
 from pynamodb.expressions.condition import Condition
+from pynamodb.indexes import Index
 
 from dynamo.client.plain import PlainModel, per_class
 from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
@@ -50,6 +51,23 @@ class Keyed(PlainModel):
         )
         parts = hash_key if isinstance(hash_key, tuple) else (hash_key,)
         return not is_guard and all(map(fits_key, parts))
+
+    @classmethod
+    def _key_names(cls, index: Index | None = None) -> list[str]:
+        """The attributes of the key of the table, or of `index`: the partition key's come first."""
+        if index is None:
+            return [name for name, *_rest in cls._key_attributes()]
+        attributes = index.Meta.attributes.values()
+        partition = [item for item in attributes if item.is_hash_key]
+        sort = [item for item in attributes if item.is_range_key]
+        return [cls._dynamo_to_python_attr(str(item.attr_name)) for item in partition + sort]
+
+    @classmethod
+    def _partition_names(cls, index: Index | None = None) -> list[str]:
+        """The attributes of the partition key of the table, or of `index`."""
+        attributes = [] if index is None else index.Meta.attributes.values()
+        count = sum(bool(item.is_hash_key) for item in attributes)
+        return cls._key_names(index)[: count or 1]
 
     @classmethod
     def _key_condition(

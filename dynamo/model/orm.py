@@ -11,7 +11,7 @@ from django.core.exceptions import (
     MultipleObjectsReturned,
     ValidationError,
 )
-from django.db.models import Model as DjangosModel
+from django.db.models import CharField, Model as DjangosModel
 from django.db.models.base import ModelState
 from django.db.models.utils import resolve_callables
 from django.utils.functional import classproperty
@@ -22,6 +22,7 @@ from dynamo.model.managers import Manager
 from dynamo.model.writing import Writable, refuse_alias
 from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.transactions import Transaction
+from dynamo.wire.values import typed_value
 
 M = TypeVar("M")
 
@@ -54,11 +55,8 @@ class Habitual(Writable):
             DoesNotExist: no item has them.
             TypeError: neither the key nor the attributes of one `Unique`.
         """
-        key = [name for name, *_rest in cls._key_attributes()]
-        try:
-            values = cls._with_key(values)
-        except (TypeError, ValueError, ValidationError) as error:
-            raise cls.DoesNotExist from error
+        key = cls._key_names()
+        values = cls._with_key(values)
         if values.keys() == {*key}:
             return cls.get(*(values[name] for name in key))
         try:
@@ -71,23 +69,45 @@ class Habitual(Writable):
         """The `values`. `pk` alone, the whole key or a text of it, becomes the key's attributes.
 
         Raises:
-            TypeError, ValueError, ValidationError: no item can have the key.
+            DoesNotExist: no item can have the key.
             FieldError: it is not a tuple, but the key has two parts.
         """
         if values.keys() != {"pk"}:
             return values
-        fields = [cls._meta.get_field(name) for name, *_rest in cls._key_attributes()]
-        parts = values["pk"] if len(fields) > 1 else [values["pk"]]
+        names = cls._key_names()
+        parts = values["pk"] if len(names) > 1 else [values["pk"]]
         if not isinstance(parts, (list, tuple)):
-            names = ", ".join(field.name for field in fields)
             # A ModelChoiceField would show a TypeError as an error of the user.
             raise FieldError(
-                f"The key of {cls.__name__} is a tuple: pk=({names}). A ModelChoiceField needs "
-                "to_field_name, an attribute that is unique."
+                f"The key of {cls.__name__} is a tuple: pk=({', '.join(names)}). A "
+                "ModelChoiceField needs to_field_name, an attribute that is unique."
             )
-        return {
-            field.name: field.to_python(part) for field, part in zip(fields, parts, strict=True)
-        }
+        if len(parts) != len(names):
+            raise cls.DoesNotExist
+        return cls._of_texts(dict(zip(names, parts, strict=True)))
+
+    @classmethod
+    def _of_texts(cls, values: Mapping[str, object]) -> dict[str, Any]:
+        """The `values`, perhaps texts of a URL or a form, with the types of their attributes.
+
+        Raises:
+            DoesNotExist: no item can have them.
+            TypeError: not an attribute.
+        """
+        typed = dict(values)
+        for name, value in values.items():
+            if name not in cls._meta.by_name:
+                raise TypeError(f"{cls.__name__} has no attribute {name}.")
+            field = cls._meta.by_name[name]
+            try:
+                if value is not None and isinstance(field, CharField):
+                    typed[name] = str(value)
+                elif isinstance(value, str) and (form_field := field.formfield()):
+                    typed[name] = form_field.clean(value)
+                typed_value(field.attribute, typed[name])
+            except (ArithmeticError, TypeError, ValueError, ValidationError) as error:
+                raise cls.DoesNotExist from error
+        return typed
 
     @classmethod
     def get_or_create(
