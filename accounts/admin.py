@@ -49,7 +49,7 @@ from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
 #: How many entries of the audit log the page of an account shows. The history page has all entries.
 SHOWN_ENTRIES = 5
 
-#: The action on the session that the address of the page names: `?session=`.
+#: The action that ends the session in the query of the page: `?session=`.
 END_SESSION = "endSession"
 
 #: The correction of an email address, in the audit log.
@@ -203,7 +203,7 @@ class AccountAdmin(admin.ModelAdmin):
     def get_actions(
         self, request: HttpRequest, action_location: object = None
     ) -> dict[str, Described]:
-        """Without deletion: one account at a time, because each may cost many requests."""
+        """Leave out the deletion of several accounts: each one may cost many requests."""
         found = super().get_actions(request)
         found.pop(DELETE, None)
         if "session" not in request.GET:
@@ -240,7 +240,7 @@ class AccountAdmin(admin.ModelAdmin):
         return self._is_below(request, obj) and super().has_delete_permission(request, obj)
 
     def _is_below(self, request: HttpRequest, obj: object) -> bool:
-        """Whether the account is neither that of the user, nor one that only a superuser writes."""
+        """Whether the user may write this account: not their own, and staff only as a superuser."""
         is_own = obj is not None and obj == signed_in(request)
         return not is_own and self.admin_site.may_write(request, obj)
 
@@ -261,7 +261,7 @@ class AccountAdmin(admin.ModelAdmin):
             text = _("A link that sets the password is sent to this address.")
         elif self._corrects(request):
             fields, text = ("email",), EMAIL_HELP
-        # Otherwise the template shows an account.
+        # On other pages the template shows the account, without a form.
         return [(None, {"fields": fields, "description": text})] if fields else []
 
     def add_view(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
@@ -298,7 +298,7 @@ class AccountAdmin(admin.ModelAdmin):
             kind, old, is_other = "reset", "", True
             user = form.instance = services.register(
                 **{name: form.cleaned_data[name] for name in self.model.sign_up_fields},
-                # Its owner sets another one, so a form that is sent twice need not know it.
+                # The owner sets another one, so a form that is sent twice does not need this one.
                 password=get_random_string(32),
                 is_password=lambda *_: True,
                 request_id=form.hidden_value(),
@@ -456,7 +456,7 @@ class AccountAdmin(admin.ModelAdmin):
     def _guard(self, key: str, user: AbstractAccount, stored: Item | None) -> dict[str, str]:
         snapshot = Snapshot(self.model, key, stored, {user.pk: user.stored})
         if snapshot.owner not in {None, user.pk}:
-            # What is wrong depends on the account that it names.
+            # The finding depends on the account that the guard item names.
             snapshot = Snapshot.read(self.model, key, [user.pk])
         findings = snapshot.findings(self.model.date_joined.attr_name)
         owner = text_of(snapshot.guard, OWNER)

@@ -1,4 +1,4 @@
-"""The site's own rules for the values of an account that people type.
+"""The rules for the values of an account that people type.
 
 The model declares each value once (`dynamo.inputs`). The rules that every user model has for
 usernames and addresses are in `dynamo.auth`.
@@ -44,7 +44,7 @@ def clean_phone_number(text: str) -> str:
     raise ValidationError(_("Enter a valid phone number, with its country code."), code="invalid")
 
 
-#: Any email address, also one that no account may get any more.
+#: Any valid email address, even if it breaks the rules for new accounts.
 Email = partial(
     SingleLine,
     max_length=EMAIL_MAX_LENGTH,
@@ -144,7 +144,7 @@ def time_zone_choices() -> Choices:
 
 @cache
 def _time_zones() -> frozenset[str]:
-    # Names of areas and places. Others are old names and abbreviations, such as `EST` or `GB`.
+    # Only names such as `Europe/Berlin`. Others, such as `EST` or `GB`, are old or abbreviations.
     return frozenset(
         name
         for name in zoneinfo.available_timezones()

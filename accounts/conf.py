@@ -29,7 +29,8 @@ LIMITS = {
     "mail_account": "30/1h",
     "mail_account_day": "100/1d",
     "mail_account_recipient": "10/1d",
-    # Such mails of all accounts to one address. Far higher, or one account could use it up.
+    # Such mails of all accounts to one address. It is far higher than the limits of one account,
+    # which could otherwise use it up.
     "mail_recipient": "500/1d",
 }
 
@@ -119,7 +120,7 @@ def set_defaults() -> None:
         if not project.is_overridden(name):
             setattr(settings, name, value)
     if not project.is_overridden("LANGUAGES"):
-        # Others would have half a page in English.
+        # In other languages only Django's own texts are translated.
         code = settings.LANGUAGE_CODE
         own = {*LANGUAGES, code, code.partition("-")[0]}
         settings.LANGUAGES = [item for item in settings.LANGUAGES if item[0] in own]

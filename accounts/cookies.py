@@ -1,4 +1,4 @@
-"""Cookies that go where the session cookie goes, with the same flags; one is the account cookie.
+"""Cookies with the same path, domain and flags as the session cookie, and the account cookie.
 
 The account cookie names the account of a session, so that a page reads both in one request. Its
 value is the account's key, signed for this session. The cookie is only a hint. Only the stored

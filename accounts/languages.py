@@ -70,7 +70,7 @@ class LanguageMiddleware(MiddlewareMixin):
         if response.headers.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Language", translation.get_language() or "")
             patch_vary_headers(response, ("Accept-Language", "Cookie"))
-        # Only if the page has read the user: this must not cost a request.
+        # The cookie is set only if the page has read the user: it must not cost a request.
         chosen = language_of(getattr(request, "_cached_user", None))
         name = settings.LANGUAGE_COOKIE_NAME
         if chosen and chosen != request.COOKIES.get(name) and name not in response.cookies:

@@ -53,7 +53,7 @@ from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.fields import AttributeField
 from dynamo.wire.types import Item
 
-#: Never changes, so it distinguishes two accounts that had the same key.
+#: This attribute never changes, so it tells apart two accounts that had the same key.
 _JOINED_AT = "joinedAt"
 
 
@@ -136,7 +136,7 @@ class AbstractAccount(AbstractUser):
     pending_id = TextAttribute(attr_name="pendingId", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
 
-    # `accounts.sessions.visitor` does, together with the session.
+    # `accounts.sessions.visitor` records the sign-in, together with the session.
     records_sign_ins = False
 
     #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). Not stored.
@@ -199,7 +199,7 @@ class AbstractAccount(AbstractUser):
         return field
 
     def clean(self) -> None:
-        """Nothing more: each attribute has cleaned its value, and keeps the spelling as typed."""
+        """Do nothing: attributes clean their values. Django's method would change the spelling."""
 
     @classmethod
     def cleaned(cls, **typed: object) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def shown_attributes() -> tuple[str, ...]:
 
 
 def by_stored_name(item: Model, names: Iterable[str]) -> dict[str, object]:
-    """The values of attributes that the model has by their stored names, such as `fullName`."""
+    """The values of those `names` that the model has, by stored name, such as `fullName`."""
     attributes = item.get_attributes()
     return {
         str(attributes[name].attr_name): getattr(item, name) for name in names if name in attributes

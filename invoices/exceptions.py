@@ -99,7 +99,7 @@ class IsCreditNote(InvoiceError):
 
 
 class AlreadyPaid(InvoiceError):
-    """The invoice is marked as paid on `paid_on`: on another day, or it was to be voided."""
+    """The invoice is marked as paid on `paid_on`, so it is not voided or marked for another day."""
 
     number: str
     paid_on: date
@@ -108,7 +108,7 @@ class AlreadyPaid(InvoiceError):
 
 
 class AlreadySent(InvoiceError):
-    """A mail may have brought the invoice, and the caller did not say that it may be voided."""
+    """The customer may have received the invoice by mail, and `even_if_sent` was not given."""
 
     number: str
 

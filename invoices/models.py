@@ -47,7 +47,7 @@ class InvoiceItem(NumberedItem):
 
     ordered_by = "issuedAt"
     scopes_have_hash = False
-    #: For the reason and the time of voiding, and their names.
+    #: Space for the attributes that voiding adds: the reason and the time.
     reserved_bytes = 2_100
 
     _wire: Item

@@ -1,4 +1,4 @@
-"""One log line for each request, with what it cost; and the same for Prometheus.
+"""One log line for each request with its cost, and a signal with the same data for metrics.
 
 Its account and its client's address are personal data: see `docs/operators.md`.
 """
@@ -113,7 +113,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     if not log.isEnabledFor(level):
         return
     milliseconds = round(seconds * 1000, 1)
-    # Not in the formatter, because every handler must get the record without secrets.
+    # Secrets are hidden here and not by the formatter, so that no handler gets them.
     hidden = hiding(request)
     method = hidden(method)
     path = hidden(request.path)

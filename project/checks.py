@@ -44,7 +44,7 @@ def check_collected(app_configs: object, **kwargs: object) -> list[CheckMessage]
     return [
         Warning(f"{name} changed after it was collected.", hint=_COLLECT, id="project.W001")
         for name, found in sorted(_files(), key=itemgetter(0))
-        # The collected copy without a hash: in the other one the addresses of files are replaced.
+        # Compares the copy without a hash in its name: in the other one URLs are replaced.
         if not storage.exists(name) or not cmp(found.path(name), storage.path(name), shallow=False)
     ]
 

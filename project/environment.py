@@ -35,7 +35,7 @@ class Environment:
         try:
             environ.Env.read_env(file)
         except (OSError, UnicodeDecodeError) as error:
-            # What it sets would be reported as missing.
+            # Otherwise every variable of the file would be reported as missing.
             raise SystemExit(
                 f"The site cannot start: {file.name} cannot be read: {error}."
             ) from error
@@ -140,7 +140,7 @@ def is_origin(value: str) -> bool:
 
 def _is_sender(value: str) -> bool:
     validate_email(parseaddr(value)[1])
-    # Each mail does this; there, an error would only be logged.
+    # Every mail does the same, but there an error would only be logged.
     sanitize_address(value, "utf-8")
     return True
 
@@ -161,13 +161,13 @@ hosts = list_of("host names only, without scheme, port or path", _HOST.fullmatch
 origins = list_of("origins such as https://www.example.com", is_origin)
 sender = text("an email address", _is_sender)
 endpoint = text("an http or https URL", _is_endpoint)
-# botocore checks this for each request, except that no region has capitals.
+# The same rule as botocore's, without capital letters, which no region has.
 region = text(
     "a region such as eu-west-1", re.compile(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)").fullmatch
 )
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 bucket = text("the name of a bucket", re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]").fullmatch)
-# A name, or an ARN for another account's.
+# The name of a parameter, or its ARN if it belongs to another account.
 parameter_name = text(
     "the name of an SSM parameter", re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}").fullmatch
 )

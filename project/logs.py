@@ -38,7 +38,7 @@ HIDDEN = "[hidden]"
 #: The parameter of a URL that is a secret.
 _HIDDEN_PARAMETER = "token"
 
-#: Shorter ones are hidden in paths alone: elsewhere they would be parts of words.
+#: Shorter secrets are hidden only in paths, because elsewhere they could be parts of words.
 _LEAST_LENGTH = 6
 
 #: Packages through which items and session keys pass, and Django's decorator of what sends them.
@@ -64,11 +64,12 @@ _as_json = json.JSONEncoder(default=str).encode
 
 
 def hiding(request: object = None) -> Callable[[str], str]:
-    """Takes out of texts the tokens of paths, and the secrets of `request` if given."""
+    """A function that hides the tokens of paths in a text, and the secrets of `request`."""
     secrets: list[str] = []
     if isinstance(request, HttpRequest):
         secrets = sorted(_secrets(request), key=len, reverse=True)
-    # Without the URL map no request was handled yet, and loading it here could be in mid-import.
+    # If the URL map is not loaded, no request was handled yet. It is not loaded here, because a
+    # log line may come from the middle of its import.
     is_mapped = hasattr(sys.modules.get(settings.ROOT_URLCONF), "urlpatterns")
     paths = _paths_with_tokens(settings.ROOT_URLCONF) if is_mapped else None
 
@@ -92,7 +93,7 @@ def _paths_with_tokens(urlconf: str) -> re.Pattern[str] | None:
             before = route.partition(f"{_HIDDEN_PARAMETER}>")[0].rpartition("<")[0]
             path = re.escape(before).replace("/", _SLASH)
             found.append(_PARAMETER.sub(lambda _each: _PART, path))
-    # One slash before all of them, so that a search skips every other sign.
+    # All patterns begin with a slash, so that the search can skip all other characters.
     return re.compile(f"({_SLASH}(?:{'|'.join(found)})){_PART}") if found else None
 
 

@@ -34,7 +34,7 @@ from project.access import page_answered
 from sequences import numbers_given
 from uploads.signals import file_done
 
-# When each series began: half of all lines, which we do not use.
+# These metrics, with the start of each series, are half of all lines, and are not used here.
 disable_created_metrics()
 
 HTTP_REQUESTS = Counter(
@@ -128,7 +128,7 @@ def _count_file(*, outcome: str, size: int, **_signal: object) -> None:
 
 
 def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal: object) -> None:
-    # A client may send any word.
+    # A client may send any word as the method.
     method = method if method in HTTPMethod.__members__ else "other"
     HTTP_REQUESTS.labels(url, method, str(status)).inc()
     HTTP_SECONDS.labels(url, method).observe(seconds)

@@ -63,7 +63,7 @@ _TOO_LONG: dict[type | None, Callable[[], str]] = {
 
 
 def error_page(status: int) -> Callable[..., HttpResponse]:
-    """The view of an error. Django's own read the form, and fail if the form is the error."""
+    """The view of an error. Django's own views read the form, and fail if it is not readable."""
 
     def show(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
         too_long = _TOO_LONG.get(type(exception))
@@ -186,7 +186,8 @@ def _read_form(request: HttpRequest) -> Exception | None:
 def _read_rest(request: HttpRequest) -> None:
     """Read what is left of a body that is too large.
 
-    A browser shows no answer before it has sent its form. One that is much larger comes from none.
+    A browser shows the answer only after it has sent the whole form. Bodies that are much larger do
+    not come from browsers.
     """
     left = 10 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     with suppress(OSError):  # the client left

@@ -73,7 +73,7 @@ def read(name: str) -> str:
         kind = answer["Parameter"]["Type"]
         value = str(answer["Parameter"]["Value"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        # Not with its text, which could contain the secret.
+        # The text of the answer is left out, because it could contain the secret.
         problem = f"the answer ({status}) is not SSM's"
         raise ParameterUnavailable(name, problem, is_temporary=True) from error
     if kind != "SecureString":
@@ -92,7 +92,7 @@ def _exchange(name: str) -> tuple[int, bytes]:
         "X-Amz-Target": "AmazonSSM.GetParameter",
     }
     request = AWSRequest("POST", url, headers, body.encode())
-    # A new one each time: minutes later its connection could be dead.
+    # A new session each time, because minutes later a kept connection could be dead.
     http = URLLib3Session(
         verify=Session().get_config_variable("ca_bundle") or True,
         proxies=get_environ_proxies(url),
@@ -149,7 +149,7 @@ def refresh_keys() -> None:
     """
     global _read_at
     with _reading():
-        # The clock may be set back.
+        # `abs`, because the clock may have been set back.
         if abs(time.time() - _read_at) < FRESH_SECONDS:
             return
         _read_at = time.time()

@@ -10,7 +10,7 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-p
 
 import gc
 
-# The collector would search everything that is imported below several times, and find nothing.
+# Otherwise the collector would search all the modules imported below, and find nothing.
 gc.disable()
 
 import json
@@ -102,7 +102,7 @@ def _answer(event: dict[str, Any], context: Context) -> dict[str, Any]:
     for name in ("rawPath", "rawQueryString"):
         event[name] = _as_ascii(event[name])
     event["cookies"] = [_as_ascii(cooky) for cooky in event.get("cookies", ())]
-    # With an underscore, a name could pass for one of ours.
+    # WSGI replaces hyphens by underscores, so such a header could replace one that is set below.
     sent = {name: _as_ascii(text) for name, text in event["headers"].items() if "_" not in name}
     event["headers"] = sent | {
         "x-forwarded-for": event["requestContext"]["http"]["sourceIp"],

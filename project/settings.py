@@ -20,7 +20,7 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-# Instead of it: the parameter from which `project.parameters` reads it and older keys.
+# Alternatively the SSM parameter from which `project.parameters` reads it and older keys.
 SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
 _is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
 env.check(
@@ -63,7 +63,7 @@ def _region_of_profile() -> str:
     return ""
 
 
-# Read in any case: without the profile each request would lack its credentials, too.
+# Always read, because requests need the credentials of the profile, too.
 _default_region = "us-east-1" if DEBUG else _region_of_profile()
 AWS_REGION = (
     env.read("AWS_REGION", environment.region)
@@ -110,7 +110,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # The first one, so that the page 500 of an error in another middleware has its headers as well.
+    # It comes first, so that the 500 page of an error in another middleware has these headers, too.
     "project.middleware.AnswerMiddleware",
     "project.access.AccessMiddleware",
     "accounts.languages.LanguageMiddleware",
@@ -279,7 +279,7 @@ if EMAIL_PASSWORD_PARAMETER:
     )
     _mail["EMAIL_BACKEND"] = "project.mail.EmailBackend"
 vars().update(_mail)
-# Without its default, because a mail server on this machine must be named, too.
+# The default does not count: a mail server on this machine must be named explicitly.
 EMAIL_IS_CONFIGURED = bool(env.read("EMAIL_URL", str))
 EMAIL_TIMEOUT = 10
 

@@ -26,7 +26,7 @@ READER_SECONDS = 30
 def start() -> None:
     """Set up Django, or end with one line if the site cannot answer any page."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-    # Before the middlewares are made: one of them would warn about the missing folder.
+    # Before the middlewares exist, because one of them would warn about the missing folder.
     django.setup(set_prefix=False)
     stop_without_static_files()
 
@@ -61,7 +61,7 @@ def cut_off_slow_readers() -> None:
     with suppress(AttributeError, OSError):  # other systems
         option = socket.TCP_USER_TIMEOUT
         for file in Path("/proc/self/fd").iterdir():
-            # Some are not TCP, and that of the list is closed.
+            # Some are not TCP sockets, and the descriptor of this list is closed.
             with suppress(OSError):
                 if file.is_socket():
                     with closing(socket.socket(fileno=os.dup(int(file.name)))) as own:

@@ -9,7 +9,7 @@ class StaffConfig(AppConfig):
 
 
 class StaffAdminConfig(apps.SimpleAdminConfig):
-    """The site registers the models with its URLs: a new process soon answers its first page."""
+    """`StaffSite.get_urls` registers the models later, so that a new process starts faster."""
 
     default = False
     default_site = "staff.sites.StaffSite"

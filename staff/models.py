@@ -17,7 +17,7 @@ ON_STAFF = "act_on_staff"
 
 
 class Report(PlainModel):
-    """The last report of a kind."""
+    """The last report of one kind."""
 
     class Meta:
         table_name = "reports"

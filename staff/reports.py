@@ -187,7 +187,7 @@ def _locks(progress: Progress) -> Result:
 
     shown = [
         {
-            # Not cut: the page that breaks the lock is requested by its name.
+            # Not shortened, because the link to the page that breaks the lock needs the whole name.
             "name": lock.name,
             "owner": _cut(lock.owner or ""),
             "state": lock.state.value,
@@ -294,7 +294,7 @@ def store(report: Report) -> None:
 
 
 class LastReport:
-    """The last report of a kind; `result` is None if there is none."""
+    """The last report of a kind. If none is stored, `result` is None."""
 
     def __init__(self, kind: ReportKind, item: Item | None) -> None:
         report = Report.from_raw_data(item or {"kind": {"S": kind.key}})
@@ -329,14 +329,14 @@ class LastReport:
 
     @property
     def signups(self) -> dict[str, object]:
-        """In statistics: pairs of a day and its sign-ups, their largest number and their sum."""
+        """The sign-ups of a statistics report: by day, the largest number of a day, and the sum."""
         days = self.result["accounts"]["days"] if self.result else []
         counts = [count for _day, count in days]
         return {"days": days, "top": max(counts, default=0), "total": sum(counts)}
 
     @property
     def locks_shown(self) -> list[Result]:
-        """In statistics: locks, each with the age of its renewal then, in seconds."""
+        """The locks of a statistics report, each with the seconds since its renewal then."""
         return [
             lock | {"age": _seconds_between(lock["renewed_at"], self.ended_at)}
             for lock in (self.result["locks"]["shown"] if self.result else [])

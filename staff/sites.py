@@ -102,7 +102,7 @@ class StaffSite(admin.AdminSite):
         for _attempt in range(BREAK_ATTEMPTS):
             write = Transaction()
             break_lock(seen.name, as_seen=seen, write=write)
-            # The holder may have renewed just now: look again who holds it.
+            # The lock may just have been renewed: the next round reads who holds it now.
             with suppress(LockChanged):
                 entry = {"what": seen.name, "reason": reason}
                 return bool(write) and self.commit(request, write, "breakLock", "", **entry)

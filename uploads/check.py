@@ -170,7 +170,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
     gone: dict[Holder, bool] = {}
     try:
         for key in keys:
-            # A claim whose lease is lost can be taken over.
+            # If the lease is lost, another process can take the claim over.
             with suppress(DamagedItem, LeaseLost):
                 claim = _claimed(destination.url_for(key), lease, gone)
                 if claim is not None and _remove(claim, destination.bucket, key):

@@ -32,9 +32,9 @@ CHUNK_BYTES = MIB // 4
 
 # O_NONBLOCK: opening a pipe that replaced the file would wait for a writer.
 _READ = os.O_RDONLY | os.O_NONBLOCK
-# O_PATH, on Linux: a folder that may be entered need not be readable.
+# O_PATH, on Linux, opens a folder that may be entered but not read.
 _ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
-#: The errors of the system for a link in place of a file or of a folder.
+#: The system's error codes for a link where a file or a folder was expected.
 _REPLACED = {errno.ELOOP, errno.ENOTDIR}
 
 

@@ -289,7 +289,7 @@ class _HeldFiles:
             except TableMissing:
                 raise
             except Unavailable:
-                pass  # the job that is tried now reports it
+                pass  # the job that is tried next reports the error
             except DynamoError as error:
                 # Most likely the lock is damaged: the files of other holders are not affected.
                 unreadable = error

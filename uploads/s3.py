@@ -32,7 +32,7 @@ from dynamo.runtime.processes import PerProcess
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
 
-#: A request is sent at most this often.
+#: How often a request is sent at most, retries included.
 ATTEMPTS = 5
 
 #: Connections that are kept open. A worker of `uploadfiles` has two threads, one for files and one
@@ -118,7 +118,7 @@ def _make_client() -> Any:
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
-        # botocore would build its own for each request.
+        # Without it botocore builds the text anew for each request.
         user_agent=f"Botocore/{botocore.__version__} django-on-dynamodb/uploads",
         # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",
@@ -162,7 +162,7 @@ def _pages(operation: str, bucket: str, **request: object) -> Iterator[dict[str,
 
 def check_bucket(bucket: str, prefix: str) -> None:
     """Check that the bucket exists and can be listed below `prefix`. Costs 1 request."""
-    # A refused HeadBucket would have no message.
+    # Not HeadBucket: if it is refused, the answer has no message.
     _call("ListObjectsV2", bucket, Prefix=prefix, MaxKeys=1)
 
 

@@ -201,8 +201,8 @@ def walk(
         try:
             status = os.stat(path)  # noqa: PTH116 - see above
             root = None if follow_links else os.path.realpath(path)
-            # No link has these names. That `root` is elsewhere is all that tells a link: it may be
-            # replaced between two looks.
+            # A link never has these names. Only the place of `root` shows that the path is one,
+            # because it may be replaced between two calls.
             leaves = name not in {"", ".."} and not _is_in(os.path.realpath(folder), root)
         except (OSError, ValueError) as error:
             yield _unusable(path, error)

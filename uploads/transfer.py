@@ -331,13 +331,13 @@ class _Storing:
             with suppress(s3.UploadGone):  # aborted: there was no object a moment ago
                 return upload_id, s3.list_parts(*self._place, upload_id)
         self._claim.lease.check()
-        # If the reply is lost, there is an upload whose id is unknown.
+        # If the reply is lost, an upload exists whose id is unknown.
         self._claim = replace(self._claim, is_only_upload=False)
         upload_id, was_repeated = s3.create_upload(*self._place, self._content_type)
         try:
             self._claim = claims.record_upload(self._claim, upload_id)
         except (ClaimLost, DynamoError):
-            # If the id was recorded all the same, the next run finds that the upload is gone.
+            # If the id was recorded nevertheless, the next run finds that the upload is gone.
             with suppress(StorageFailed):
                 s3.abort_upload(*self._place, upload_id)
             raise
@@ -406,7 +406,7 @@ class _Storing:
                 self._abort_others()
             claims.delete(claim)
         except LeaseLost:
-            return  # the row may name another process, which finds out itself
+            return  # the row may name another process, which handles it
         except StorageFailed as error:
             log.warning("The parts of %s stay in the bucket: %s", printable(claim.url), error)
             claims.release(claim)

@@ -190,7 +190,7 @@ def request_change(user: AbstractAccount, email: str, *, write: Transaction | No
 
 
 def change_token(user: AbstractAccount) -> str:
-    """The token of a link that makes the change that waits."""
+    """The token of the link that carries out the pending change."""
     return make(CHANGE, user.pk, str(user.pending_id))
 
 

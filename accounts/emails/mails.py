@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 class _Mail(mail.EmailMessage):
     """A mail whose lines are sent as they are, so that a console shows a whole link.
 
-    Since Django 6.0, lines of more than 78 characters are broken and encoded otherwise.
+    Without this, Django 6.0 and later break and encode lines of more than 78 characters.
     """
 
     def message(self, **options: Any) -> Any:
@@ -85,7 +85,7 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
     one_line = " ".join(subject.split())
     try:
         message = _Mail(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
-        # Without a worker a page sends it, after its commit: its other requests keep their time.
+        # Without a worker, the page itself sends the mail. That does not count for its deadline.
         with uncounted():
             mail_connection().send_messages([message])
     except ValueError:

@@ -36,10 +36,10 @@ def required() -> tuple[str, ...]:
 #: Added in a file of rejected rows.
 ADDED = ("line", "reason")
 
-#: Ten times the size that five columns need. A file without line ends must not fill the memory.
+#: Ten times what five columns need. The limit keeps a file without line ends out of memory.
 LINE_MAX_BYTES = 100_000
 
-#: Spreadsheets write the separator of their country, and tabs for "Unicode text".
+#: Spreadsheets write the usual separator of the country, or tabs in "Unicode text".
 SEPARATORS = ",;\t"
 
 #: By the byte order mark, which spreadsheets write for "Unicode text".
@@ -280,6 +280,6 @@ def _column(field: str) -> str:
 
 
 def _fit(header: str, separator: str) -> tuple[int, int]:
-    """How well the separator fits: the columns that are known then, and all columns."""
+    """How well the separator fits: how many columns are known with it, and how many there are."""
     fields = next(csv.reader([header], delimiter=separator), [])
     return sum(_column(field) in columns() for field in fields), len(fields)

@@ -88,7 +88,7 @@ class Candidate:
 
     @property
     def identity(self) -> set[str]:
-        """The `keys` of username and email address. An account that has both is this row's."""
+        """The `keys` of username and email address. They identify the account of the row."""
         return {self.keys[(name,)] for name in required()}
 
 
@@ -135,7 +135,7 @@ def import_users(
         ]
 
     def unless_over(act: Callable[[], T]) -> T | None:
-        """What `act` returns; None if it fails, or if the import is over."""
+        """The result of `act`; None if it fails, or if the import has failed or was stopped."""
         nonlocal failure
         # After a failed row, each further one would wait until its own deadline.
         if failure is None and not stop.is_set():
@@ -290,8 +290,8 @@ def _account_of(candidate: Candidate, write: Transaction | None = None) -> Abstr
 
 def _registered(candidate: Candidate, user: AbstractAccount, began_at: datetime) -> Result:
     """Whether the registration that began at `began_at` made the account of `candidate`."""
-    # The date shows it, even if the reply to the attempt that made it was lost. All three times
-    # come from the clock of this machine.
+    # The date shows it even if the reply to the creating request was lost. All three times come
+    # from the clock of this machine.
     made_now = bool(user.date_joined) and began_at <= user.date_joined <= datetime.now(UTC)
     return Result(candidate.row, Outcome.CREATED if made_now else Outcome.UNCHANGED)
 
@@ -312,7 +312,7 @@ def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
 def _foreseen(
     candidate: Candidate, guards: Mapping[str, Item], users: Mapping[str, Item], claimed: set[int]
 ) -> Result:
-    """What registering it would do. `claimed` has the hashes of what earlier rows would take."""
+    """The outcome of a registration. `claimed` has the hashes of the values of earlier rows."""
     owners = [guards[key]["owner"]["S"] for key in candidate.identity if key in guards]
     if len(owners) == len(required()) and len(set(owners)) == 1:
         return Result(candidate.row, Outcome.UNCHANGED)

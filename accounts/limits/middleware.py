@@ -14,7 +14,7 @@ from dynamo.runtime.gates import GateFull
 logger = logging.getLogger(__name__)
 
 
-#: After a page that was one too many at once, of its account or client.
+#: How long an account or a client waits that requested too many pages at once.
 RETRY_AFTER_SECONDS = 5
 
 

@@ -30,6 +30,7 @@ from accounts.conf import limit_of
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.clients import wider_network
 from dynamo import Unavailable
+from dynamo.auth import passwords
 from dynamo.runtime.deadline import page_seconds_left
 from dynamo.runtime.gates import Gate, GateFull, turn_passed_on
 from dynamo.runtime.processes import PerProcess
@@ -66,7 +67,7 @@ class Slot:
 
     key: str = ""
     ends_ms: int = 0
-    #: The how many-th slot it is of how many.
+    #: The position of this slot among the `times` slots of the limit.
     number: int = 0
     times: int = 0
     #: The slot of the wider network that was taken with it.
@@ -138,9 +139,6 @@ class Limit:
         return slot if slot.is_free else self._take_later(slot)
 
     def _take_later(self, slot: Slot) -> Slot:
-        # Imported here, because the settings import this module.
-        from dynamo.auth import passwords
-
         left = page_seconds_left()
         seconds = passwords.WAIT_SECONDS if left is None else min(passwords.WAIT_SECONDS, left)
         until = time.monotonic() + seconds
@@ -183,7 +181,7 @@ class Limit:
         """Wait until a slot may be free, or all attempts have failed.
 
         Raises:
-            TooManyAttempts: neither was so `until` then.
+            TooManyAttempts: neither happened before `until`.
         """
         pause = 0.0
         with turn_passed_on():

@@ -72,7 +72,7 @@ class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, NextPageMixin
             messages.success(self.request, _("Your details were saved."))
             response = super().form_valid(form)
         if is_switched:
-            # The cookie of the language switch would outlive the choice of the browser's.
+            # Otherwise the cookie of the language switch would overrule the browser's language.
             remember(response, language_of(user))
         return response
 

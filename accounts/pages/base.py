@@ -147,7 +147,7 @@ class FormPageMixin(FormView):
     show the values of the form.
     """
 
-    # Without PUT, which Django handles as a POST without values: it would empty a profile.
+    # PUT is left out: Django handles it as a POST without values, which would empty a profile.
     http_method_names: Sequence[str] = ("get", "head", "options", "post")
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
@@ -180,7 +180,7 @@ class FormPageMixin(FormView):
 
 
 def filled_form(view: Any, sent: QueryDict) -> Any:
-    """The form of `view` with the values in `sent`: unchecked, not bound, and without passwords."""
+    """The form of `view` with the values in `sent` as initial values, without passwords."""
     form = view.get_form_class()(**view.get_form_kwargs() | {"data": None, "files": None})
     widgets = {name: field.widget for name, field in form.fields.items()}
     form.initial |= {
@@ -277,7 +277,7 @@ class SignedInFormMixin(LoginRequiredMixin, FormView):
         """Change values of a kept form that were not typed, and would differ in a new form."""
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
-        """The form with the values in `sent`, which nothing has checked."""
+        """The form with the values in `sent`, which were not checked."""
         return self.render_to_response(self.get_context_data(form=filled_form(self, sent)))
 
 

@@ -67,7 +67,7 @@ class LinkView(View, ABC):
     way_out_of_used: tuple[str, object] | None = None
 
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Show the button; what the link did before; or refuse one that is too old or damaged."""
+        """Show the button, say what a used link did, or refuse one that is too old or damaged."""
         try:
             address = self.address_of(token)
         except UsedLink:

@@ -34,11 +34,11 @@ FIELD = "kept_form"
 #: The hidden field of a form that names its account.
 OWNER = "form_owner"
 
-#: A button of a form that leads to another page of this site, and to which one.
+#: The name of a button that leads to another page of this site; its value is the address.
 LEAVE = "leave"
-#: A button that forgets a form that came back.
+#: The name of a button that removes a kept form and shows an empty one.
 START_EMPTY = "start_empty"
-#: It is among the kept values if the visitor left the page of the form, instead of sending it.
+#: A kept value that says that the visitor left the page of the form and did not send it.
 LEFT = "left"
 
 #: A session keeps a form for as long as its request id can be sent.

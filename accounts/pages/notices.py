@@ -79,7 +79,7 @@ def remember(request: HttpRequest, response: HttpResponse, user: AbstractAccount
 
 
 def _key_of(user: AbstractAccount) -> str:
-    """The account and its password: with another one, no browser is known."""
+    """A key of the account and its password: after a change of the password no browser is known."""
     digest = salted_hmac(_SALT, user.get_session_auth_hash(), algorithm="sha256")
     return f"{user.pk}:{digest.hexdigest()[:16]}"
 

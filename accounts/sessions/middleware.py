@@ -91,7 +91,7 @@ def read_with_visitor(request: HttpRequest, read: Callable[[str], T]) -> T | Non
     named = None if hasattr(request, "_cached_user") else cookies.account_of(request)
     found = None
     if named is not None:
-        # The visitor in this thread, which has the language of the page.
+        # The visitor is read in this thread, because that activates the language of the page.
         _is_read, found = together(lambda: request.user.is_authenticated, partial(read, named))
     if not request.user.is_authenticated:
         return None
@@ -117,7 +117,7 @@ def _read_user(request: HttpRequest) -> AbstractAccount | AnonymousUser:
         request.session.flush()
         return AnonymousUser()
     user.session_id = session.id
-    # If it cannot be recorded, the page may still get its answer. The next page records it.
+    # If this fails, the page can still be answered, and the next page records the session.
     with suppress(Unavailable), within(NOTING_SECONDS):
         sessions.mark_seen(user, session, address=visitor.address(request))
     return user

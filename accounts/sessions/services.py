@@ -82,7 +82,7 @@ def find(user: AbstractAccount, session_id: str | None) -> Session | None:
 
 def _session(session_id: str, entry: dict[str, object]) -> Session:
     def moment(name: str) -> datetime:
-        # A damaged time counts as long ago, so the session has ended.
+        # A damaged time is read as 1970, so the session has ended.
         seconds = entry.get(name)
         return datetime.fromtimestamp(seconds if isinstance(seconds, int) else 0, UTC)
 
@@ -308,7 +308,7 @@ def _unless_signed_out(
 
 
 def place(browser: str, address: str) -> dict[str, str]:
-    """What is stored of where a session began."""
+    """The browser and the address of a session, as stored."""
     return {
         "browser": _plain(browser)[:BROWSER_MAX_LENGTH],
         "address": _plain(address)[:ADDRESS_MAX_LENGTH],

@@ -191,7 +191,7 @@ def line_nets(
     with localcontext(EXACT):
         for share in sums.shares:
             own = [at for at, key in enumerate(keys) if key == (share.rate, share.category)]
-            # Rounding down would divide the amounts of a credit note in another way.
+            # The sign is removed first, because rounding down is not symmetric around zero.
             sign = -1 if next((amounts[at] for at in own if amounts[at]), 0) < 0 else 1
             exact = {at: sign * amounts[at] * 100 / (100 + share.rate) for at in own}
             down = {at: int(exact[at].to_integral_value(ROUND_FLOOR)) for at in own}
@@ -203,7 +203,7 @@ def line_nets(
 
 
 def check_described(descriptions: Iterable[str]) -> None:
-    """Raises ValidationError if the lines together say too much."""
+    """Raises ValidationError if all descriptions together are too long."""
     if sum(map(len, descriptions)) > MAX_DESCRIBED:
         raise ValidationError(
             _(
@@ -216,7 +216,7 @@ def check_described(descriptions: Iterable[str]) -> None:
 
 
 def check_lines(lines: Sequence[Line]) -> None:
-    """Raises ValidationError if there are too many lines, or if they say too much."""
+    """Raises ValidationError if there are too many lines, or if their descriptions are too long."""
     check_described(line.description for line in lines)
     if len(lines) > MAX_LINES:
         raise ValidationError(

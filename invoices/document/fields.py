@@ -46,7 +46,7 @@ _WRONG_NUMBER = {
 # `date.fromisoformat` also takes 20261121 and 2026-W48-1.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-# How many characters an error names, of those that cannot be printed.
+# How many of the characters that cannot be printed are named in an error.
 _NAMED_CHARACTERS = 5
 
 
@@ -71,7 +71,7 @@ def check_printable(text: str) -> str:
     raise ValidationError(errors)
 
 
-#: One line of text, and text of any number of lines. The fonts of the PDF must have the characters.
+#: Text of one line, and text of several lines. It may have only characters that the PDF can print.
 SingleLine = partial(inputs.SingleLine, rule=check_printable)
 MultiLine = partial(inputs.MultiLine, rule=check_printable)
 
@@ -246,7 +246,7 @@ def words_of(attribute: InputAttribute[object]) -> str:
 
 
 def to_wire(part: Any, prefix: str = "") -> Item:
-    """The declared fields of `part` as stored, without those at their default."""
+    """The declared fields of `part` as stored, without those that have their default values."""
     return {
         stored_name: as_typed(item.attr_type, item.stored(value))
         for stored_name, item in _stored_fields(part.__class__, prefix)

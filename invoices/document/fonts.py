@@ -198,7 +198,7 @@ def printable(text: str) -> str:
 
 
 def _composed(text: str) -> str:
-    # Only letters with marks. Composing everything would also change some kanji of names.
+    # Composes only letters with marks. NFC of the whole text would also change some kanji of names.
     return _MARKED.sub(lambda marked: unicodedata.normalize("NFC", marked[0]), text)
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 EU = frozenset(
     "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()
 )
-#: Where the form and the check digits of VAT IDs are known.
+#: The countries whose VAT IDs can be checked.
 _CHECKED = EU | {"GB", "CH", "NO"}
 _NOT_VAT_ID = _("“%(text)s” is not a VAT ID of this country.")
 _NOT_VAT_ID_OF_CUSTOMER = _(
@@ -71,7 +71,7 @@ def _normalized(text: str, country: str) -> str:
     if country in {"CH", "NO"}:
         return str(module.format(number))
     prefix = "EL" if country == "GR" else country
-    # Northern Ireland, for goods.
+    # The prefix of Northern Ireland in trade with the EU.
     prefix = "XI" if country == "GB" and text.strip().upper().startswith("XI") else prefix
     return f"{prefix}{number.removeprefix(prefix)}"
 

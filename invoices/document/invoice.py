@@ -156,7 +156,7 @@ class Contents:
 
     @property
     def asks_for_payment(self) -> bool:
-        """Whether the customer has something to pay. Lines that are not known yet may cost."""
+        """Whether the customer has something to pay; true while no line is known."""
         if self.credits or not self.lines:
             return not self.credits
         return totals(self.lines, self.currency, self.prices_include_tax).gross > 0
@@ -289,7 +289,7 @@ def parse_label(label: str) -> tuple[int, int]:
     """
     match = _LABEL.fullmatch(label)
     year, number = (int(match[1]), int(match[2])) if match else (0, 0)
-    # An invoice has one label: without more zeros, and in ASCII digits.
+    # Each invoice has exactly one label: no further zeros, and only ASCII digits.
     if not number or label != label_of(year, number):
         raise UnknownInvoice(label)
     return year, number
@@ -315,7 +315,7 @@ _ELSEWHERE = {
 
 
 def details_of(invoice: Invoice, readable: Callable[[date], str]) -> Iterator[tuple[str, str]]:
-    """Labels and texts of what page and PDF say in one line each, new fields included."""
+    """The details that page and PDF show in one line each: labels and texts, also of new fields."""
     first, last = invoice.supplied_from, invoice.supplied_to
     if first and last:
         yield gettext("Period of supply"), f"{readable(first)} – {readable(last)}"
@@ -383,7 +383,7 @@ def check_dates(contents: Contents, issued_at: date) -> None:
 
 
 def typed_values_of(invoice: Invoice) -> dict[str, str]:
-    """What a person would type to issue the same again, apart from the lines."""
+    """The values of a form that issues the same invoice again, without its lines."""
     customer = {f"customer_{name}": value for name, value in vars(invoice.customer).items()}
     values = customer | vars(invoice)
     return {name: declared.to_text(values[name]) for name, declared in TYPED_FIELDS.items()}

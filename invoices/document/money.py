@@ -93,7 +93,7 @@ def plain_decimal(number: Decimal) -> str:
 @cache
 def _symbol(currency: str, locale: str) -> str:
     """The text before an amount: `€`, or `KWD` and a no-break space."""
-    # The languages of the site write the symbol first, and 1,234.50. Babel takes 80 µs for it.
+    # Cached, because Babel takes 80 µs to format an amount.
     one = format_currency(1, currency, "¤0", locale, currency_digits=False)
     return _CODE_BEFORE_NUMBER.sub("\N{NO-BREAK SPACE}", one)[:-1]
 

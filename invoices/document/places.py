@@ -10,7 +10,7 @@ from django.utils.translation import get_language, gettext_lazy as _
 
 from dynamo.inputs import Choices, Code
 
-#: The languages of the pages, and of documents.
+#: The languages of pages and documents, as Babel names them.
 _LOCALES = ("en", "ja", "de", "fr")
 # CLDR's codes of two letters that are not countries of ISO 3166.
 _NOT_COUNTRIES = frozenset("AC CP CQ DG EA EU EZ IC QO TA UN XA XB ZZ".split())

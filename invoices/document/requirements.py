@@ -88,7 +88,7 @@ def missing(
     categories = {line.category for line in contents.lines}
     is_owed_by_customer = bool(categories & _OWED_BY_CUSTOMER)
     is_small = not is_owed_by_customer and _is_small(contents, country)
-    # The profile may have an older one, which does not fit the country.
+    # The profile may have a VAT ID that was stored before the country was changed.
     has_vat_id = _is_vat_id(seller.vat_id, country)
     lines = contents.lines or _NOTHING_TYPED.lines
     lacks_vat_id = not has_vat_id and any(line.vat_rate for line in lines)
@@ -132,7 +132,7 @@ def missing(
 
 
 def _is_small(contents: Contents, country: str) -> bool:
-    """Whether the law requires less because the amount is small. Unknown lines may be large."""
+    """Whether the law requires less because the amount is small. False while no line is known."""
     limit, currency = _SMALL.get(country, (0, ""))
     if not currency or currency != contents.currency or not contents.lines:
         return False
@@ -194,7 +194,7 @@ _BELOW_ZERO = _(
 
 
 def doubts(seller: Seller, contents: Contents) -> Iterator[Lack]:
-    """What may be wrong, with the way out, each once. It may be right, so nothing is refused."""
+    """What may be wrong and what to do, each once. It may be intended, so nothing is refused."""
     said = set()
     for doubt in _all_doubts(seller.country, contents):
         if doubt.text not in said:
@@ -251,7 +251,7 @@ def without_foreign_terms(draft: Draft, seller: Seller, usual_terms: str) -> Dra
 
 
 def terms_left_out(typed: Draft) -> Lack:
-    """What the form says if `without_foreign_terms` left them out."""
+    """The note of the form that `without_foreign_terms` has left the payment terms out."""
     text = _(
         "The document is in %(language)s, so the payment terms of your profile are left out. To "
         "print terms, enter them in this language."

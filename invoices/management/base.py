@@ -76,7 +76,7 @@ class InvoiceFileCommand(InvoiceCommand):
 
 @contextmanager
 def errors_about(what: str) -> Iterator[None]:
-    """Say in an error of the body what it is about."""
+    """Turn a ValidationError of the body into a CommandError that begins with `what`."""
     try:
         yield
     except ValidationError as error:
@@ -92,7 +92,7 @@ def request_id_of(options: dict[str, Any], clean: Callable[[str], object]) -> st
 
 @contextmanager
 def repeatable(how: str) -> Iterator[None]:
-    """If no answer comes to the body, say how to repeat the command."""
+    """If DynamoDB does not answer the body, tell the user how to repeat the command safely."""
     try:
         yield
     except Unavailable as error:

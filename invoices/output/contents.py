@@ -30,7 +30,7 @@ _REASONS = {
     "export": gettext_lazy("Export, exempt from VAT."),
 }
 _JAPAN, _REDUCED = "JP", "※"
-# In the names of organizations, which are addressed in another way than persons.
+# Finds words in the names of organizations, whose title differs from that of persons.
 _ORGANIZATION = re.compile(
     r"会社|法人|\([株有]\)|商[店会事]|組合|銀行|協会|学[校園]|大学|病院|医院|事務所|役所|役場"
     r"|[店社部課室局]$|\b(?:Inc|Ltd|Limited|LLC|LLP|Co|Corp|Company|GmbH|AG|KG|SARL|SAS|SA)\b"
@@ -120,7 +120,8 @@ def _banner(what: str, reason: str) -> dict[str, str]:
 
 
 def _party(party: Party, invoice: Invoice) -> dict[str, object]:
-    """The name, and the lines below it. Countries are named if they differ."""
+    """The name, and the lines below it. The country is shown if seller and customer have different
+    ones."""
     below = [_lines(party.address)]
     if invoice.seller.country != invoice.customer.country:
         below.append(country_name(party.country))
@@ -167,7 +168,7 @@ def _columns(invoice: Invoice) -> list[dict[str, object]]:
 
 
 def _carried(invoice: Invoice) -> list[str]:
-    """The sum of the lines up to each of them."""
+    """For each line, the sum of the lines up to and including it."""
     currency = invoice.currency
     sums = accumulate(line.amount(currency) for line in invoice.lines)
     return [bare_amount(amount, currency) for amount in sums]

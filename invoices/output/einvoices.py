@@ -44,7 +44,7 @@ _NOT_VAT_PREFIXES = {"XK", "SS"}
 # The standard's amounts have at most two decimals.
 _MOST_MINOR_UNITS = 100
 _PRICE_DECIMALS = Decimal("1e-8")
-# XML cannot contain them, not even escaped.
+# Characters that XML cannot contain, not even escaped.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 #: Finds `einvoice.xml` in this folder: the helper process has no templates of pages.
 _TEMPLATES = template.Engine(dirs=[str(Path(__file__).parent)])
@@ -58,7 +58,7 @@ def missing(invoice: Invoice) -> list[str]:
 
 
 def lacks(invoice: Invoice) -> Iterator[Lack]:
-    """Like `missing`, but with the fields."""
+    """Like `missing`, with the field of each value."""
     seller, customer = invoice.seller, invoice.customer
     categories = {share.category for share in invoice.totals.shares}
     if invoice.is_voided:

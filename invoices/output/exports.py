@@ -46,7 +46,7 @@ from uploads.s3 import ObjectExists, StorageFailed
 
 log = logging.getLogger(__name__)
 
-#: After this time the page offers to start again, and the account may.
+#: After this time the page offers to start the export again.
 LATE_SECONDS = 5 * 60
 
 #: How long a link to S3 can be used. It is made when it is needed.
@@ -112,7 +112,8 @@ class Export:
 
     @property
     def mark(self) -> str:
-        """The export as the cache has it while it may be running. It outlasts a key of the site."""
+        """The export as stored in the cache while it may be running. It is not signed, so it stays
+        valid when the secret key changes."""
         return json.dumps(asdict(self))
 
     @property
@@ -165,7 +166,7 @@ def start(export: Export) -> Export:
     for _attempt in range(_ATTEMPTS):
         if _cache.add(slot, export.mark, LATE_SECONDS):
             break
-        # None if it ended in between.
+        # The value is None if the other export ended in between.
         if running := _cache.get(slot):
             return Export(**json.loads(running))
     else:
@@ -173,7 +174,7 @@ def start(export: Export) -> Export:
     try:
         make.enqueue(asdict(export))
     except Busy:
-        # If only the reply was lost, the file is made, but not read.
+        # If only the reply was lost, the task makes the file, and nobody downloads it.
         end(export)
         raise
     return export

@@ -1,4 +1,4 @@
-"""One helper process for each process: it computes what takes a core for long, such as a PDF.
+"""One helper process for each process. It does work that takes much CPU time, such as a PDF.
 
 The threads of a process share one core, so a crowd of such computations would take it from all
 other pages. The helper makes one after the other, those of accounts that rarely need it first, and
@@ -87,7 +87,7 @@ class _Helper:
         process = self.process
         if is_new := process is None or process.poll() is not None:
             process = self._start()
-        # It also ends a helper that neither reads nor writes.
+        # The timer also ends a helper that does not read or write any more.
         watch = threading.Timer(SECONDS, process.kill)
         watch.start()
         try:
@@ -158,7 +158,7 @@ def _serve(parent: int) -> None:
     """Compute what comes through the pipe, which is its standard input, until the parent ends."""
     from multiprocessing.connection import Connection
 
-    # A server's end and Ctrl-C reach the whole group. Its parent may still need a result.
+    # These signals reach the whole process group, but the parent may still need a result.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     pipe = Connection(0)

@@ -143,7 +143,7 @@ def with_metadata(pdf: bytes) -> bytes:
 
 # Kept ---------------------------------------------------------------------------------------------
 
-#: The PDFs that a process keeps: those that were used last.
+#: How many PDFs a process keeps: those that were used last.
 MOST_KEPT = 64
 
 
@@ -163,5 +163,6 @@ def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
 
 @lru_cache(MOST_KEPT)
 def _kept(invoice: Invoice, _contents: str) -> bytes:
-    """The PDF by all that the invoice says: equal invoices may be voided at different times."""
+    """The cached PDF. `_contents` is part of the key, because equal invoices may have been voided
+    at different times."""
     return pdf_of(invoice, keep=False)

@@ -290,7 +290,7 @@ def _deliver(mail: EmailMessage, record: Record, sending: Sending) -> Outcome:
         OSError: the mail server cannot be reached.
         InvoiceError: the invoice was voided meanwhile, or another attempt sends the mail.
     """
-    # Without a worker a page sends it, after its commit: its other requests keep their time.
+    # Without a worker, the page itself sends the mail. The time does not count for its deadline.
     with uncounted():
         connection = mail_connection()
         connection.open()

@@ -114,7 +114,7 @@ def download_page(request: HttpRequest, name: str) -> HttpResponse:
     return response
 
 
-#: What pages say in other words than commands, which know request ids and no forms.
+#: Texts of pages that differ from those of commands, which name request ids instead of forms.
 _REFUSALS: dict[type[SequenceError], Promise] = {
     exceptions.InvoiceRequestReused: gettext_lazy(
         "You have already issued invoice {number} with this form, with other contents. To issue "
@@ -195,6 +195,6 @@ class LongPageMixin(View):
         with self.in_line(request):
             response = super().dispatch(request, *args, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
-                # Django would render it after the view, beside the account's next page.
+                # Otherwise Django renders it after this block, at the same time as the next page.
                 response.render()
             return response

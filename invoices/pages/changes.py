@@ -32,8 +32,6 @@ from invoices.store.settlement import (
     void,
 )
 
-# Logs a line for each mail that was not sent, and nothing else: `deploy/lambda.yaml` counts them.
-
 
 class VoidForm(Form):
     """Why an invoice is voided."""
@@ -59,7 +57,7 @@ class SendForm(RequestIdForm):
     request_id_salt = "invoices.sending"
 
     to = TO.form_field()
-    # What the page shows is sent: a text that was emptied is not replaced.
+    # Required: an empty text would be replaced by the default, which the page does not show.
     subject = SUBJECT.form_field(default=None)
     message = MESSAGE.form_field(default=None)
 

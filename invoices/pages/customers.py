@@ -35,7 +35,7 @@ class VersionForm(forms.Form):
 
 
 class CustomerForm(VersionForm, RequestIdForm):
-    """A customer. A new one has a request id, a changed one its version."""
+    """A customer. The form of a new one has a request id, that of a stored one its version."""
 
     request_id_salt = "invoices.customer"
 
@@ -107,7 +107,7 @@ class CustomerNewView(SellerMixin, LongPageMixin, OwnFormView):
 
 
 class CustomerNamesView(OwnInvoicesMixin, LongPageMixin, View):
-    """The customers that match `?name=`, as JSON, for the form of an invoice: id by name."""
+    """The customers that match `?name=`, for the form of an invoice: JSON with the ids by name."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         name = request.GET.get("name", "")[:NAME_MAX_LENGTH]
@@ -153,7 +153,8 @@ class CustomerView(LongPageMixin, CustomerFormView):
         return super().get_context_data(**kwargs)
 
     def act(self, form: CustomerForm) -> HttpResponse:
-        # The condition is about what the page showed, not what is stored now. No version is 0.
+        # The write requires the version that the page showed, which may be older than the stored
+        # one. No item has version 0.
         self.item.expect_version(form.cleaned_data["version"] or 0)
         try:
             book.change_customer(self.item, form.customer())

@@ -46,7 +46,7 @@ RETRY_AFTER_SECONDS = 10
 #: kept in most countries.
 OFFERED_YEARS = 10
 
-#: How often the page of an export refreshes itself: ever less often.
+#: The page of an export refreshes itself after this time: first the least, later the most.
 LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ class ExportView(OwnExportMixin, View):
         try:
             state = stored_exports.state_of(self.export)
         except ExportUnavailable:
-            # The next look may find it.
+            # The next request of the page may find it.
             state = "preparing"
         response = _export_page(request, self.export, state)
         if state == "preparing":

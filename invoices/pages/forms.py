@@ -54,7 +54,8 @@ LAST_NUMBER = 10**15
 _SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
 
 
-#: The fields of the form by the parts of the page. Those that are not named here end the last part.
+#: The fields of the form by the parts of the page. Fields that are not named here are added to the
+#: last part.
 _PARTS: dict[str, tuple[str, ...]] = {
     "customer": ("customer_name", "customer_address", "customer_country"),
     "more_of_customer": (
@@ -106,7 +107,7 @@ class InvoiceForm(RequestIdForm):
         self.is_named = is_named(user, profile)
         self.usual_terms = profile.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
-        #: Small invoices can do without them, but the page does not call them optional.
+        #: The page does not mark these fields as optional, although small invoices may lack them.
         self.wanted_fields = {item.field for item in self.required_by_law}
         data = self.data if self.is_bound else None
         self.currency = str(self["currency"].value() or "").strip().upper()
@@ -243,7 +244,7 @@ class InvoiceForm(RequestIdForm):
 
     @property
     def is_full(self) -> bool:
-        """Whether no line can be added."""
+        """Whether the invoice has the maximum number of lines."""
         return len(self.lines.forms) >= MAX_LINES
 
 

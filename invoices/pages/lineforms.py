@@ -63,7 +63,7 @@ class LineForm(forms.Form):
 
     def known(self) -> Line | None:
         """The line as far as it is known, if it has an amount."""
-        self.is_valid()  # a formset that is not whole does not ask
+        self.is_valid()  # an incomplete formset does not check its forms
         if not {"quantity", "unit_price"} <= self.cleaned_data.keys():
             return None
         unknown: dict[str, Any] = {"description": "", "vat_rate": Decimal(0)}
@@ -106,7 +106,7 @@ class InvoiceLines(BaseFormSet):
             try:
                 check_described(said[:count])
             except ValidationError as error:
-                # At the line that is one too many.
+                # The error is shown at the line that exceeds the limit.
                 form.add_error("description", error)
                 break
 
@@ -135,7 +135,7 @@ def lines_of(data: Any, about: dict[str, str], initial: Any = None) -> InvoiceLi
 
 
 def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
-    """The initial values of the lines of a form that issues the same again."""
+    """The initial values of the lines in a form that issues the same invoice again."""
     return [
         {name: field.to_typed(getattr(line, name)) for name, field in LINE_FIELDS.items()}
         for line in invoice.lines

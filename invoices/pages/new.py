@@ -97,7 +97,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
         return f"{reverse('invoice_new')}?{query.urlencode()}"
 
     def issued_page(self) -> HttpResponse | None:
-        """The way to the invoice if it was already issued with the form of this URL."""
+        """A redirect to the invoice if the form of this URL has already issued it."""
         try:
             id_ = str(uuid.UUID(self.request.GET.get("draft", "")))
         except ValueError:
@@ -161,12 +161,12 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
         return {name: value for name, value in values.items() if value}
 
     def renew_defaults(self, sent: QueryDict) -> None:
-        """The visitor may have changed the seller's profile in the meantime."""
+        """Update values that came from the profile, which may have changed in the meantime."""
         opened = dict(parse_qsl(sent.get("defaults", "")))
         now = self.defaults()
         names = opened.keys() | now.keys()
         if sent.get("customer_name") and sent.get("customer_country"):
-            # The country of this customer, even if it is the default.
+            # The country belongs to this customer, even if it equals the default.
             names.discard("customer_country")
         for name in names:
             # Browsers change line ends.

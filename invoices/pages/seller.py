@@ -1,4 +1,4 @@
-"""The pages of what the account's invoices say of their seller."""
+"""The pages that edit the seller of the account's invoices."""
 
 from django.contrib.auth.views import RedirectURLMixin
 from django.http import HttpResponse

@@ -62,7 +62,8 @@ def check_invoices(
 
 
 def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
-    """The labels, by series, of invoices with only one of credit note and state that names it."""
+    """By series, the labels of invoices that have a credit note but no state that names it, or the
+    other way round."""
     by_invoice = groupby(claims, key=itemgetter(0, 1))
     suspects = (
         invoice for invoice, entries in by_invoice if len({entry[2] for entry in entries}) == 1
@@ -79,7 +80,7 @@ def _differing(invoice: tuple[str, str]) -> list[tuple[str, str]]:
     try:
         record = find_record(*invoice)
     except UnknownInvoice:
-        return []  # its series has a gap, which is reported
+        return []  # its series has a gap, which `check_series` reports
     except DamagedItem:
         return [invoice]
     return [] if bool(record.credit_note) == bool(record.state.credited_by) else [invoice]

@@ -30,7 +30,7 @@ from sequences.models import Counter
 
 #: How many customers a page shows.
 SHOWN = 200
-#: How often a customer is tried for while others are added to the address book.
+#: How often an addition is attempted while others change the address book.
 _ATTEMPTS = 12
 #: How many customers of a deleted account are in memory.
 DELETED_TOGETHER = 1_000
@@ -134,7 +134,7 @@ def list_customers(account: str, search: str = "", *, after: str = "", limit: in
 
 
 def customer_named(account: str, name: str) -> Listed | None:
-    """The account's first customer with this name, compared and at the cost as by a search."""
+    """The account's first customer with this name. Compares and costs as `list_customers`."""
     wanted = folded(name)
     return next((item for item in _all_listed(account) if folded(item.name) == wanted), None)
 

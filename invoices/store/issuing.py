@@ -60,7 +60,7 @@ def issue_invoice(
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
 
-    The values of `draft` and `seller` are clean (`Field.clean`, `check_line`, `check_totals`), or
+    The values of `draft` and `seller` are clean (`clean`, `check_line`, `check_totals`), or
     those of an issued invoice: they are not checked again. `request_id` names this invoice within
     the account (a random one if none is given): a later call with the same id and contents returns
     the stored invoice. The seller and `language`, the language of the PDF (a tag such as `pt-BR`),

@@ -120,7 +120,7 @@ class Record:
 
     @property
     def standing(self) -> str:
-        """The one of `STANDINGS` that it has."""
+        """The key of its current state in `STANDINGS`."""
         return standing_of(
             self.invoice.due_date,
             self.today,

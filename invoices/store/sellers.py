@@ -1,4 +1,4 @@
-"""Reading and changing what the invoices of an account say of their seller."""
+"""Reading and changing the seller of an account's invoices."""
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _

@@ -93,7 +93,7 @@ def void(
     changes = Update({name: {"S": value} for name, value in values.items()})
 
     def refused(refusal: Refusal) -> Exception | None:
-        # This very write was carried out before: no other one has its time and its reason.
+        # An earlier attempt has already carried out this write: it has the same time and reason.
         if changes.is_done(refusal.stored):
             return None
         return _why_not_issued(label, refusal)
@@ -262,7 +262,7 @@ def _check_issued(account: str, label: str) -> Write:
 
 
 def _why_not_issued(label: str, refusal: Refusal) -> Exception:
-    """What it means that an item does not meet `ISSUED`."""
+    """The error for an item that does not meet `ISSUED`."""
     if not refusal.stored:
         return UnknownInvoice(label)
     invoice = from_item(refusal.stored)

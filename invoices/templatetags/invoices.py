@@ -56,7 +56,7 @@ register.filter("any_filled", lambda fields: any(item.errors or item.value() for
 
 @register.filter
 def status(standing: str) -> tuple[object, str] | None:
-    """What became of an invoice as a word, and the class of its color."""
+    """The state of an invoice in words, and the CSS class of its color."""
     name = STANDINGS.get(standing)
     return (name, _STYLES.get(standing, "")) if name else None
 

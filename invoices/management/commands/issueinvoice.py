@@ -82,7 +82,7 @@ class Command(InvoiceCommand):
         draft = _draft(options, seller.country)
         check_requirements(draft, seller, is_named=is_named(user, profile))
         language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
-        # The dates are checked there: whether the request was carried out before is known then.
+        # `issue_invoice` checks the dates, because a repeated request may be older than today.
         with (
             errors_about("The dates"),
             repeatable(f" with --request-id {request_id}: the invoice is issued"),

@@ -19,7 +19,7 @@ class Command(DynamoCommand):
         try:
             site = _site()
         except (ImportError, OSError) as error:
-            # Production lacks PyYAML, and the function's own zip deploy/.
+            # Production has no PyYAML, and the zip of the function has no deploy/.
             raise CommandError(f"Use a checkout after `make install`: {error}") from error
         # What `cloudformation` prints. The tables can also be those of another stack.
         made = template(all_tables(), parts_of_apps())
@@ -28,7 +28,7 @@ class Command(DynamoCommand):
             if resource["Type"] == "AWS::DynamoDB::Table":
                 for item in (resource, outputs[f"{name}Name"], outputs[f"{name}Arn"]):
                     item["Condition"] = "CreatesTables"
-        # It invokes the function of tasks.
+        # The stream of this table invokes the function that runs tasks.
         stream = {"StreamViewType": "KEYS_ONLY"}
         made["Resources"]["TasksTable"]["Properties"]["StreamSpecification"] = stream
         for section, entries in site.items():

@@ -27,7 +27,7 @@ MAX_WORKERS = s3.CONNECTIONS // 2
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
-#: Files and bytes, rate, and, once everything is counted, the remaining time.
+#: Files, bytes and rate. The remaining time is added once all files are counted.
 _COUNTED = (
     "{desc} {percentage:3.0f}%|{bar}| {n_fmt}B/{total_fmt}B [{elapsed}<{remaining}, {rate_fmt}]"
 )
@@ -146,7 +146,7 @@ class Command(DynamoCommand):
                 # Standard output is kept for the JSON document. Django prints errors in red.
                 stream = self.stderr if self.as_json else self.stdout
                 stream.write(f"{would}{result.outcome}: {result.name}{why}", str)
-                # The reader of a pipe sees it now, too.
+                # The reader of a pipe gets the line at once, too.
                 stream.flush()
 
     def _print(self, summary: Summary, seconds: float) -> None:
