@@ -21,7 +21,7 @@ STABLE = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
 BUILDING_BLOCKS = {
     "accounts.admin": {"AccountAdmin"},
     "accounts.attributes": {"deliverable_email", "Email", "is_deliverable"},
-    "accounts.conf": {"LIMITS", "parsed_limit"},
+    "accounts.conf": {"LIMITS", "RESERVED_USERNAMES", "parsed_limit"},
     "accounts.emails.mails": {"mail_connection"},
     "accounts.exceptions": {"StaleUser", "TooManyAttempts", "UnknownUser"},
     "accounts.forms": {"PartialForm"},
