@@ -60,7 +60,7 @@ BUILDING_BLOCKS = {
     "dynamo.client.tally": {"collect", "consumed_units", "counted_on", "table_names", "Tally"},
     "dynamo.client.writes": {"Refusal", "Write"},
     "dynamo.management.commands.cloudformation": {"parts_of_apps", "template"},
-    "dynamo.management.progress": {"progress_bars"},
+    "dynamo.management.progress": {"progress_bars", "replacing"},
     "dynamo.model.unique": {"SEPARATOR"},
     "dynamo.runtime.deadline": {"at_most", "uncounted", "uncounted_seconds", "within"},
     "dynamo.runtime.gates": {
