@@ -44,7 +44,7 @@ from django.utils.translation import (
 
 from dynamo import exceptions
 from dynamo.exceptions import ErrorWithValues
-from dynamo.model.base import Model, becomes
+from dynamo.model.base import Model, accept_stored
 from dynamo.model.objects import VERSION
 from dynamo.runtime.altering import AltersData
 from dynamo.transactions import Transaction
@@ -391,7 +391,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 self.instance.save(write=write)
             except self.instance.Stale:
                 # Perhaps the form was sent twice.
-                if write is not None or not becomes(self.instance, typed):
+                if write is not None or not accept_stored(self.instance, typed):
                     raise
             return self.instance
         now = self.instance.serialize(null_check=False)

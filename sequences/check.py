@@ -1,9 +1,9 @@
 """Checks that each series has the numbers first..n, each on one item, and one per request id.
 
-The engine is `dynamo.tables.findings`. The counters are read first, then the items and
-guard items; each says to which series and number it belongs. Sorted by these, a series without
-damage needs no further reads. Sorted by request id, two items with the same one follow each other:
-twins.
+`dynamo.tables.findings` has what checks of whole tables share. The counters are read first, then
+the items and guard items; each says to which series and number it belongs. Sorted by these, a
+series without damage needs no further reads. Sorted by request id, two items with the same one
+follow each other: twins.
 
 A scan is not isolated from transactions, so what it shows is only suspect. Before anything is
 reported, the counter, the suspect numbers and their guard items are read again at one instant.

@@ -253,7 +253,7 @@ class NumberedModel(Model):
     @classmethod
     def _guard_table(cls) -> GuardTable:
         # The table of the guard items of request ids.
-        return GuardTable(cls.Meta.table_name, "series", is_own=False)
+        return GuardTable(cls.Meta.table_name, "series", is_separate=False)
 
     @classmethod
     def counter_of(cls, series: str) -> Counter:

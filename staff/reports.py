@@ -73,7 +73,7 @@ def guards(progress: Progress) -> Result:
         findings[fault] = _first(found, listed.count)
     pk, attribute = report.unusable_example or ("", "")
     return {
-        "users": report.users,
+        "users": report.items,
         "guards": report.guards,
         "wrong": report.still_wrong,
         "findings": findings,

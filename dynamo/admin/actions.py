@@ -149,21 +149,21 @@ class ActionAdmin(ListAdmin[M]):
         needed = self.permission(permission)
         self.admin_site.known_rights(request, needed)
         # Again, with what was just read of the user's groups.
-        if not self._may(request, permission, as_stored(obj)):
+        if not self._is_permitted(request, permission, as_stored(obj)):
             raise PermissionDenied
         return bool(self.admin_site.commit(request, write, action, needed, on=obj, **about))
 
-    def _may(self, request: HttpRequest, permission: str, item: M | None) -> bool:
+    def _is_permitted(self, request: HttpRequest, permission: str, item: M | None) -> bool:
         """Whether the user has the permission: to change, delete or view this item; else any."""
         on = (item,) if permission in {"change", "delete", "view"} else ()
         has = getattr(self, f"has_{permission}_permission", None)
         user = user_of(request)
         return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
 
-    def _allowing(self, request: HttpRequest, function: object, item: M | None) -> list[str]:
+    def _permissions_for(self, request: HttpRequest, function: object, item: M | None) -> list[str]:
         """Those permissions of an action that the user has; it needs one."""
         needed = getattr(function, "allowed_permissions", None) or ["change"]
-        return [entry for entry in needed if self._may(request, entry, item)]
+        return [entry for entry in needed if self._is_permitted(request, entry, item)]
 
     # Fields that ask for a reason and the password ------------------------------------------------
 
@@ -197,7 +197,7 @@ class ActionAdmin(ListAdmin[M]):
         return {
             name: (function, name, capfirst(str(_described(function, name))))
             for name, function in named.items()
-            if self._allowing(request, function, None)
+            if self._permissions_for(request, function, None)
         }
 
     def get_action_choices(
@@ -227,7 +227,7 @@ class ActionAdmin(ListAdmin[M]):
         attrs = {"class": "action-select", "aria-label": text}
         return forms.CheckboxInput(attrs, lambda _: False).render(ACTION_CHECKBOX_NAME, id_of(obj))
 
-    def _asked(self, request: HttpRequest, actions: dict[str, Described]) -> HttpResponse:
+    def _act_on_selected(self, request: HttpRequest, actions: dict[str, Described]) -> HttpResponse:
         """Ask for confirmation of an action on the selected items, or run it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
         # Of the menus above and below the list, that of the button.
@@ -247,7 +247,7 @@ class ActionAdmin(ListAdmin[M]):
         elif name not in actions:
             text = djangos_text("No action selected.")
         else:
-            return self._confirmed(request, actions[name], self._selected(selected), back)
+            return self._confirm_or_run(request, actions[name], self._selected(selected), back)
         self.message_user(request, text, messages.WARNING)
         return HttpResponseRedirect(back)
 
@@ -281,9 +281,9 @@ class ActionAdmin(ListAdmin[M]):
         if obj is None:
             return self._gone(request, object_id)
         back = self._home(request) if is_deletion else self.url("change", obj)
-        return self._confirmed(request, actions[name], items, back)
+        return self._confirm_or_run(request, actions[name], items, back)
 
-    def _confirmed(
+    def _confirm_or_run(
         self,
         request: HttpRequest,
         action: Described,
@@ -346,7 +346,7 @@ class ActionAdmin(ListAdmin[M]):
         found: dict[str, M | DamagedRow | None] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
         for stored in bulk.read_batches(self.model.table(), addresses):
-            for item in self.model._made([stored], damaged=DamagedRow):
+            for item in self.model._objects_of([stored], damaged=DamagedRow):
                 found[id_of_key(self.model, stored)] = item
         return found
 
@@ -370,7 +370,7 @@ class ActionAdmin(ListAdmin[M]):
         try:
             if seen != str(item.version):
                 raise Stale
-            allowed = self._allowing(request, function, item)
+            allowed = self._permissions_for(request, function, item)
             if not allowed:
                 raise PermissionDenied
             what = function(self, request, item, write)

@@ -187,7 +187,7 @@ class ListAdmin(Options[M]):
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         if request.method == "POST" and (actions := self.get_actions(request)):
-            return self._asked(request, actions)
+            return self._act_on_selected(request, actions)
         try:
             changelist = self.get_changelist_instance(request)
         except BadCursor:

@@ -274,7 +274,7 @@ class ModelAdmin(ActionAdmin[M]):
             "item_actions": [
                 (self.url("action", obj, name), text)
                 for name, text in (self.get_action_choices(request, []) if actions else ())
-                if name != DELETE and self._allowing(request, actions[name][0], obj)
+                if name != DELETE and self._permissions_for(request, actions[name][0], obj)
             ],
             "save_as": False,
             "save_on_top": self.save_on_top,

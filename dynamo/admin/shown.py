@@ -57,7 +57,7 @@ def name_of(item: Model, *, is_new: bool = False) -> str:
     if item.stored or is_new:
         with suppress(AttributeError, TypeError):
             return str(item)
-    return item._called()
+    return item._key_as_name()
 
 
 class DamagedRow:

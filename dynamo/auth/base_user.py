@@ -168,8 +168,8 @@ class AbstractBaseUser(Model):
         last_login = type(self).last_login
         return last_login.does_not_exist() | (last_login < than)
 
-    def _is_now(self, stored: Item) -> None:
-        super()._is_now(stored)
+    def _note_stored(self, stored: Item) -> None:
+        super()._note_stored(stored)
         if self._typed:
             self._note_password(stored.get("password"))
 

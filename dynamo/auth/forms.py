@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.auth.models import AbstractUser
 from dynamo.auth.passwords import check_new_password, check_password
 from dynamo.forms import ModelForm
-from dynamo.model.base import becomes
+from dynamo.model.base import accept_stored
 from dynamo.transactions import Transaction
 
 __all__ = ["PasswordChangeForm", "RepeatableMixin", "SetPasswordForm", "UserCreationForm"]
@@ -28,7 +28,7 @@ class RepeatableMixin:
             return parent.set_password_and_save(user, *args, **options)
         except user.Stale:
             [typed, _hash] = user._typed
-            if not becomes(user, lambda stored: check_password(typed, stored.password)):
+            if not accept_stored(user, lambda stored: check_password(typed, stored.password)):
                 raise
             return user
 

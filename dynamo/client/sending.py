@@ -203,7 +203,7 @@ def send(
         except (BotoCoreError, ClientError) as error:
             fault = fault_of(error)
             if fault is Fault.FINAL:
-                raise _final(operation, request, error, maybe_done=maybe_done) from error
+                raise _error_of(operation, request, error, maybe_done=maybe_done) from error
             maybe_done = maybe_done or fault is Fault.MAYBE_DONE
             stalled = stalled or is_stalled(error)
             if not (repeat_conflicts or maybe_done) and cancellation_codes(error):
@@ -291,7 +291,7 @@ def _perform(shared: _Shared, operation: str, request: Mapping[str, object]) -> 
     return answer
 
 
-def _final(
+def _error_of(
     operation: str,
     request: dict[str, object],
     error: BotoCoreError | ClientError,

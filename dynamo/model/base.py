@@ -42,7 +42,7 @@ from dynamo.model.declarations import (
 from dynamo.model.keys import new_key
 from dynamo.model.managers import missing
 from dynamo.model.objects import VERSION, WRITE_ID
-from dynamo.model.orm import Habitual
+from dynamo.model.orm import DjangoCalls
 from dynamo.model.pages import Page, complete_index
 from dynamo.model.references import Reference
 from dynamo.model.unique import (
@@ -164,7 +164,7 @@ def _declaring(model: Any, name: str) -> Iterator[None]:
         raise
 
 
-class Model(AltersData, Habitual, metaclass=ModelMeta):
+class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
     """The items of a table, with unique attributes and versions; see the module.
 
     `Meta.table_name` names the table, without the prefix. A model that declares no key has the
@@ -355,11 +355,11 @@ def ensure(
     try:
         item.change(write=write, **values)
     except item.Stale:
-        if write is not None or not becomes(item, is_so or values):
+        if write is not None or not accept_stored(item, is_so or values):
             raise
 
 
-def becomes(item: M, wanted: Mapping[str, object] | Callable[[M], bool]) -> bool:
+def accept_stored(item: M, wanted: Mapping[str, object] | Callable[[M], bool]) -> bool:
     """After Stale: whether the item is stored as `wanted`; if so, `item` becomes what is stored.
 
     Costs 1 request and 1 read unit.

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 from dynamo.client.plain import per_class
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import AlreadyDone, Taken
-from dynamo.model.objects import VERSION, WRITE_ID, continues, new_version
+from dynamo.model.objects import VERSION, WRITE_ID, is_later_version, new_version
 from dynamo.model.reading import Readable
 from dynamo.model.references import Reference
 from dynamo.model.unique import (
@@ -53,7 +53,7 @@ class MarkedWrite(Write):
         cast(Creatable, self.about)._unanswered = self.asked, self.mark
 
 
-def _lasting(item: Item) -> Item:
+def _without_marks(item: Item) -> Item:
     """The stored `item` without what each write replaces."""
     return {name: typed for name, typed in item.items() if name not in {VERSION, WRITE_ID}}
 
@@ -116,12 +116,12 @@ class Creatable(Readable):
         new = cls.from_raw_data(item)
         values = new.serialize(null_check=False)
         # Also what the model does not declare, such as the marks of its request id.
-        wire = {name: values.get(name, typed) for name, typed in _lasting(item).items()}
+        wire = {name: values.get(name, typed) for name, typed in _without_marks(item).items()}
         is_stored = False
 
         def explained(stored: Item) -> Exception | None:
             nonlocal is_stored
-            is_stored = is_same_value({"M": _lasting(stored)}, {"M": wire})
+            is_stored = is_same_value({"M": _without_marks(stored)}, {"M": wire})
             return None if is_stored else cls.AlreadyExists(cls._noun())
 
         # References are not checked: their items may be loaded later, or were deleted before the
@@ -157,7 +157,7 @@ class Creatable(Readable):
             become = partial(self._become, before=sent, written={VERSION})
 
         def is_mine(stored: Item) -> bool:
-            return continues(self._version_of(stored), drawn)
+            return is_later_version(self._version_of(stored), drawn)
 
         def refused(refusal: Refusal) -> Exception | None:
             stored = refusal.stored or {}

@@ -45,7 +45,7 @@ class Keyed(PlainModel):
         """Whether items of the table, or of an index, can have this partition key."""
         is_guard = (
             index_name is None
-            and not cls._guard_table().is_own
+            and not cls._guard_table().is_separate
             and isinstance(hash_key, str)
             and hash_key.startswith(cls._guard_prefixes())
         )
@@ -111,14 +111,14 @@ class Keyed(PlainModel):
         key = cls._key_attributes()
         named = getattr(cls.Meta, "guard_table", None)
         if named or len(key) > 1 or key[0][2].attr_type != "S":
-            return GuardTable(named or f"{cls.Meta.table_name}-guards", "pk", is_own=True)
-        return GuardTable(cls.Meta.table_name, key[0][1], is_own=False)
+            return GuardTable(named or f"{cls.Meta.table_name}-guards", "pk", is_separate=True)
+        return GuardTable(cls.Meta.table_name, key[0][1], is_separate=False)
 
     @classmethod
     def has_guard_table(cls) -> bool:
         """Whether it has guard items, and a separate table for them."""
         is_declared = bool(cls._unique_keys or getattr(cls.Meta, "guard_table", None))
-        return cls._guard_table().is_own and is_declared
+        return cls._guard_table().is_separate and is_declared
 
     @classmethod
     def _guard_prefixes(cls) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class Keyed(PlainModel):
     def check_request_ids(cls) -> None:
         """Raise TypeError if request ids need guard items, and the model cannot have them."""
         advice = ""
-        if cls._guard_table().is_own and not cls.has_guard_table():
+        if cls._guard_table().is_separate and not cls.has_guard_table():
             advice = "name a table for guard items in Meta.guard_table"
         elif cls.ttl_attribute and not cls._has_default_key():
             advice = "an item that expires would leave it, so let the model have the default key"

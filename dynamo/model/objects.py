@@ -56,7 +56,7 @@ def next_version(version: int | None) -> int:
     return new_version() if version is None else version + 1
 
 
-def continues(now: int | None, version: int) -> bool:
+def is_later_version(now: int | None, version: int) -> bool:
     """Whether an item that has the version `now` is the one that had `version`."""
     return now is not None and 0 <= now - version < MOST_WRITES
 
@@ -140,7 +140,7 @@ class ItemObject(Keyed):
             if text := " ".join(str(self.attribute_values.get(name) or "").split()):
                 is_long = len(text) > _NAME_MAX_LENGTH
                 return f"{text[: _NAME_MAX_LENGTH - 1]}…" if is_long else text
-        return self._called()
+        return self._key_as_name()
 
     @classmethod
     @per_class
@@ -158,7 +158,7 @@ class ItemObject(Keyed):
             and not is_secret(name, field.attribute)
         ]
 
-    def _called(self) -> str:
+    def _key_as_name(self) -> str:
         """What messages call the item if only its key is known."""
         key = (self.attribute_values.get(name) for name, *_rest in self._key_attributes())
         shown = (item.hex() if isinstance(item, bytes) else str(item) for item in key)
@@ -194,9 +194,9 @@ class ItemObject(Keyed):
                 raise TypeError("A version is never given: the write of a new item draws it.")
         super()._set_attributes(**attributes)
 
-    def _is_now(self, stored: Item) -> None:
+    def _note_stored(self, stored: Item) -> None:
         self._version_of(stored)
-        super()._is_now(stored)
+        super()._note_stored(stored)
         self._is_deleted = False
         self._unanswered = None
 
@@ -264,8 +264,8 @@ class ItemObject(Keyed):
             if attribute[0] in written or stored.get(attribute[1]) != before.get(attribute[1])
         ]
         assigned = self._assigned(before, [other for other in others if other[0] not in written])
-        self._take(stored, [other for other in others if other[0] not in assigned])
-        self._is_now(stored)
+        self._set_values(stored, [other for other in others if other[0] not in assigned])
+        self._note_stored(stored)
 
     # Versions -------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class ItemObject(Keyed):
         """Whether `stored` is this item, changed or not, and not another one with the same key."""
         version = self._version_of(self.stored)
         # An item that was stored without a version is known by its key alone.
-        return version is None or continues(self._version_of(stored), version)
+        return version is None or is_later_version(self._version_of(stored), version)
 
     def is_as_read(self, stored: Item | None) -> bool:
         """Whether `stored` fulfills `unchanged`."""
@@ -320,7 +320,7 @@ class ItemObject(Keyed):
             Stale: this object is older, so a write could not know the guard items.
         """
         read = self._version_of(self.stored) or 0
-        if version not in {None, read} and continues(version, read):
+        if version not in {None, read} and is_later_version(version, read):
             raise self._stale()
         stored = {name: typed for name, typed in self.stored.items() if name != VERSION}
         if version is not None:

@@ -40,7 +40,7 @@ class Created(Generic[M]):
     refused: list[tuple[M, Exception]] = field(default_factory=list)
 
 
-class Habitual(Writable):
+class DjangoCalls(Writable):
     """Django's calls, for `Model`."""
 
     MultipleObjectsReturned = MultipleObjectsReturned

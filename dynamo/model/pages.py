@@ -106,7 +106,7 @@ class Results(ResultIterator[Value]):
         vars(self).update(vars(found))
         if damaged is not None:
             make = found._map_fn
-            self._map_fn = lambda item: next(model._made([item], damaged, make), None)
+            self._map_fn = lambda item: next(model._objects_of([item], damaged, make), None)
 
     if not TYPE_CHECKING:
 
@@ -217,7 +217,7 @@ def complete_index(model: type[Paged], index: Index) -> dict[str, int]:
     if max(partitions, len(parts) - partitions) > MOST_PARTS:
         raise TypeError(f"the index {name}: a key has at most {MOST_PARTS} attributes of a kind.")
     others = set(key) - set(model.key_attribute_names())
-    if not model._guard_table().is_own and (not others or others & set(GUARD_ATTRIBUTES)):
+    if not model._guard_table().is_separate and (not others or others & set(GUARD_ATTRIBUTES)):
         raise TypeError(
             f"the index {name} would contain guard items. Give the attribute another attr_name, "
             "or the guard items a table: Meta.guard_table."
@@ -368,7 +368,7 @@ def scan_page(
     """
     salt = json.dumps(["dynamo.model.pages.scan", model.__name__, model.table()])
     last = None if after is None else _opened(after, salt)
-    guards = 0 if model._guard_table().is_own else len(model._unique_keys)
+    guards = 0 if model._guard_table().is_separate else len(model._unique_keys)
     found = model.scan(page_size=(limit + 1) * (1 + guards), last_evaluated_key=cast(Any, last))
     return _collected(model, found, limit, salt, MOST_SCANS, damaged)
 
@@ -403,7 +403,7 @@ def _page(
         logger.error("An item is left out of a page: %s", error)
         errors.append(error)
 
-    return Page([*model._made(items, damaged or left_out, make)], after, errors)
+    return Page([*model._objects_of(items, damaged or left_out, make)], after, errors)
 
 
 def _salt(model: type[Paged], hash_key: object, scope: object, query: dict[str, Any]) -> str:

@@ -180,7 +180,7 @@ class Readable(Paged):
             pair = item if cls._range_keyname else (item, None)
             if cls._is_key(*pair):
                 keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()
-        yield from cls._made(bulk.read_batches(cls.table(), list(keys.values())), damaged)
+        yield from cls._objects_of(bulk.read_batches(cls.table(), list(keys.values())), damaged)
 
     @classmethod
     def query(  # type: ignore[override]  # other parameters than PynamoDB's
@@ -218,7 +218,7 @@ class Readable(Paged):
         the damaged items.
         """
         given = cls._read_options(options | {"filter_condition": filter_condition})
-        if not cls._guard_table().is_own and options.get("index_name") is None:
+        if not cls._guard_table().is_separate and options.get("index_name") is None:
             key = Path([cls.key_attribute_names()[0]])
             for prefix in cls._guard_prefixes():
                 given["filter_condition"] &= ~key.startswith(prefix)

@@ -266,12 +266,12 @@ REQUESTS = UniqueKey(("request_id",), None, (TextAttribute(attr_name=REQUEST_ID,
 class GuardTable:
     """Where a model's guard items are stored: the table, without the prefix, and its key.
 
-    Unless it `is_own`, it is the table of the model's items.
+    Unless it `is_separate`, it is the table of the model's items.
     """
 
     base_name: str
     key_name: str
-    is_own: bool
+    is_separate: bool
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[
     """The damaged ones of `items`, stored in the model's table, each with its error."""
     # A guard item has a key that no item can have.
     is_item: Callable[[Item], object] = getattr(model, "_is_key_of", bool)
-    for found in model._made(filter(is_item, items), damaged=lambda *pair: pair):
+    for found in model._objects_of(filter(is_item, items), damaged=lambda *pair: pair):
         if isinstance(found, tuple):
             yield found
 

@@ -1,4 +1,4 @@
-"""The engine of checks: they read whole tables while items change, in bounded memory.
+"""What checks of whole tables share: they read while items change, in bounded memory.
 
 1. Claims. Each item that `scanned` returns adds entries to a `Spool`, under what it is about: the
    key of a guard item, a number, a file. Sorted, the entries about one thing follow each other.

@@ -1,8 +1,8 @@
 """Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
 
-The engine is `tables.findings`. An item claims the guard items of its values, a guard item claims
-the owner that it names: a correct guard item is two claims that name one item. Every other claim is
-suspect, and a `Snapshot` confirms and repairs it.
+`tables.findings` has what checks of whole tables share. An item claims the guard items of its
+values, a guard item claims the owner that it names: a correct guard item is two claims that name
+one item. Every other claim is suspect, and a `Snapshot` confirms and repairs it.
 
 Items are examined as DynamoDB sends them, not as objects: a damaged item must be reported, and
 cannot be if reading it as an object fails.
@@ -18,7 +18,7 @@ from dynamo.client.writes import Write, write_one
 from dynamo.exceptions import Stale
 from dynamo.model.base import Model
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
-from dynamo.tables import findings as engine
+from dynamo.tables import findings
 from dynamo.tables.damage import as_read
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from dynamo.transactions import Transaction, read_together
@@ -195,22 +195,22 @@ def _address(model: type[Model], owner: str) -> Address:
 #: How often a repair is tried if the items change in between.
 REPAIR_ATTEMPTS = 2
 
-#: A guard item's key, users that are read together with it, and whether these decide who gets it.
-#: If there are more users than one read takes, further suspects have the others, and do not decide.
+#: A guard item's key, items that are read together with it, and whether these decide whose it is.
+#: If there are more items than one read takes, further suspects have the others, and do not decide.
 _Suspect = tuple[str, list[str], bool]
 
 
 @dataclass
 class Report:
-    """What a check found, sorted by key. `users` and `guards` count items, `repaired` findings.
+    """What a check found, sorted by key. `repaired` counts findings.
 
-    `shared` counts the findings that no repair can settle: two users have the same value, and this
+    `shared` counts the findings that no repair can settle: two items have the same value, and this
     one does not have its guard item.
 
     `unsearchable` counts the guard items that no search finds, because they were written before
     their values were searchable. That is not an error. A repair counts `made_searchable` instead.
 
-    `unusable` counts the users with a unique attribute that is stored in an unusable form (absent
+    `unusable` counts the items with a unique attribute that is stored in an unusable form (absent
     though required, not a text, impossible to normalize); `unusable_example` is the primary key of
     one, with the attribute's stored name.
     """
@@ -218,7 +218,7 @@ class Report:
     found: dict[Fault, Findings[Found]] = field(
         default_factory=lambda: {fault: Findings() for fault in FAULTS}
     )
-    users: int = 0
+    items: int = 0
     guards: int = 0
     repaired: int = 0
     shared: int = 0
@@ -254,15 +254,15 @@ def check_guards(
     """Compare all items with all guard items. Returns what was found, and what was repaired of it.
 
     With `repair`, missing guard items are written, unsearchable ones completed, orphaned ones
-    deleted, and those of users that do not have the value are given to the one user that has. Two
-    users with the same value are reported and not changed. If neither has a guard item, the oldest
+    deleted, and those of items that do not have the value are given to the one item that has. Two
+    items with the same value are reported and not changed. If neither has a guard item, the oldest
     one gets it, by the attribute stored as `oldest_by` (a time as text). Guard items of attributes
     that are not declared are not changed, nor is any item that is neither an item nor a guard item
     of the model.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
-    write units. Uses about 260 bytes of disk for each guard item and each user's value.
+    write units. Uses about 260 bytes of disk for each guard item and each item's value.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`; repairs stay.
@@ -335,7 +335,7 @@ class _Check:
     def _claim_guards(self, item: Item) -> None:
         pk = self.model.owner_of(item)
         keys, unusable = claims_of(self.model, item)
-        self.report.users += 1
+        self.report.items += 1
         for key in keys:
             self.claims.add(key, pk)
         if unusable:
@@ -348,15 +348,15 @@ class _Check:
 
     def confirm(self) -> None:
         """Confirm suspects, repair them if `repair` is set, and report them."""
-        for findings in confirmed(self._suspects(), self._confirmed, self.progress):
-            for finding, repaired in findings:
+        for found in confirmed(self._suspects(), self._confirmed, self.progress):
+            for finding, repaired in found:
                 self.report.note(finding, repaired=repaired)
 
     def _suspects(self) -> Iterator[_Suspect]:
         for key, claims in groupby(self.claims, key=itemgetter(0)):
             decides = True
             # One read takes the guard item, its owner, and these.
-            while entries := list(islice(claims, engine.TOGETHER - 2)):
+            while entries := list(islice(claims, findings.TOGETHER - 2)):
                 some = [pk for _key, pk, *_unfound in entries]
                 is_unfound = any(unfound for _key, _pk, *unfound in entries)
                 if len(some) == 2 and some[0] == some[1] and not (is_unfound and self.repair):
@@ -372,15 +372,15 @@ class _Check:
         attempts = REPAIR_ATTEMPTS if self.repair else 0
         while True:
             snapshot = Snapshot.read(self.model, key, pks)
-            findings = snapshot.findings(self.oldest_by)
+            found = snapshot.findings(self.oldest_by)
             if not decides:
                 return [
                     (replace(finding, fault="foreign", repairable=False), False)
-                    for finding in findings
+                    for finding in found
                     if finding.fault in {"missing", "foreign"} and finding.pk in pks
                 ]
-            if not (attempts and findings and findings[0].repairable):
-                return [(finding, False) for finding in findings]
+            if not (attempts and found and found[0].repairable):
+                return [(finding, False) for finding in found]
             attempts -= 1
-            if snapshot.repair(findings[0]):
-                return [(finding, finding is findings[0]) for finding in findings]
+            if snapshot.repair(found[0]):
+                return [(finding, finding is found[0]) for finding in found]

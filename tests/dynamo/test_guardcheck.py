@@ -48,7 +48,7 @@ class Found:
     def __init__(self, **options: Any) -> None:
         given: dict[str, Any] = {"model": User, "oldest_by": "joinedAt"}
         report = check_guards(**(given | options))
-        self.read = report.users, report.guards
+        self.read = report.items, report.guards
         self.repaired, self.still_wrong = report.repaired, report.still_wrong
         self.unusable = report.unusable, report.unusable_example
         self.by_kind = {

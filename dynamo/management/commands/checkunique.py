@@ -44,7 +44,7 @@ class Command(DynamoCommand):
             kind = model_type(
                 Model,
                 "unique",
-                lambda model: model._guard_table().is_own or not model._range_keyname,
+                lambda model: model._guard_table().is_separate or not model._range_keyname,
             )
             parser.add_argument("model", metavar="APP.MODEL", type=kind, help="such as club.Member")
         parser.add_argument(
@@ -93,7 +93,7 @@ class Command(DynamoCommand):
         }
         more = {fault: findings.more for fault, findings in report.found.items() if findings.more}
         shown = {
-            self.items_name: report.users,
+            self.items_name: report.items,
             "guards": report.guards,
             **found,
             "repaired": report.repaired,
@@ -109,7 +109,7 @@ class Command(DynamoCommand):
             if findings.more:
                 self.stdout.write(f"{fault:<8}  … and {findings.more:,} more")
         found = ", ".join(f"{findings.count} {fault}" for fault, findings in report.found.items())
-        read = f"{quantity(report.users, self.noun)}, {quantity(report.guards, 'guard')}"
+        read = f"{quantity(report.items, self.noun)}, {quantity(report.guards, 'guard')}"
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
         if report.made_searchable:
             self.stdout.write(f"{quantity(report.made_searchable, 'guard')} made searchable.")

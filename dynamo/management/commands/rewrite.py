@@ -64,11 +64,11 @@ class Command(DynamoCommand):
         with CountingPool(THREADS) as pool, progress_bars() as progress, collect() as tally:
             for page in pages:
                 state.save(places=places)
-                items = [item for item in page if model.is_own(item)]
+                items = [item for item in page if model.is_item(item)]
                 # With a rate, as many as take about a second.
                 for batch in pool.batches(call, items, rate or BATCH):
                     for item, outcome in batch:
-                        counts[self._told(model, item, outcome, is_dry=is_dry)] += 1
+                        counts[self._report(model, item, outcome, is_dry=is_dry)] += 1
                     progress("Items read", len(batch))
                     if rate:
                         ends_at = began + tally.write_units / rate
@@ -80,7 +80,7 @@ class Command(DynamoCommand):
         if counts["rejected"]:
             raise CommandError(f"{quantity(counts['rejected'], 'item')} could not be changed.")
 
-    def _told(self, model: type[Model], item: Item, outcome: Outcome, *, is_dry: bool) -> str:
+    def _report(self, model: type[Model], item: Item, outcome: Outcome, *, is_dry: bool) -> str:
         key = " ".join(model.key_texts(item))
         if isinstance(outcome, Exception):
             self.stderr.write(printable(f"{key}: {outcome}"))

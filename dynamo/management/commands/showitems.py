@@ -61,7 +61,7 @@ class Command(DynamoCommand):
     def _print(self, model: type[PlainModel], items: list[Item], *, as_json: bool) -> None:
         names = [*model._meta.by_name]
         rows = [names]
-        for made in model._made(items, lambda _item, error: error):
+        for made in model._objects_of(items, lambda _item, error: error):
             if isinstance(made, DamagedItem):
                 self.stderr.write(printable(str(made)))
                 continue
