@@ -106,19 +106,33 @@ def not_found(model: type[Model]) -> Http404:
     return Http404(message % {"verbose_name": model._noun()})
 
 
-def partition_name(model: type[Model], index: Any) -> str:
-    """The attribute that is the partition key of the table, or of `index`.
+def partition_in_url(model: type[Model], index: Any, arguments: Mapping[str, Any]) -> object:
+    """The partition that the arguments of a URL name: a value, or a tuple of several; or None."""
+    values = tuple(arguments.get(name) for name in model._partition_names(index))
+    if None in values:
+        return None
+    return values if len(values) > 1 else values[0]
+
+
+def partition_values(model: type[Model], index: Any, partition: object) -> dict[str, Any]:
+    """The values of a partition, perhaps texts of a URL, by the names of their attributes.
 
     Raises:
-        ImproperlyConfigured: several are.
+        Http404: no item can have them.
     """
     names = model._partition_names(index)
-    if len(names) > 1:
+    values = partition if isinstance(partition, tuple) else (partition,)
+    if len(values) != len(names):
         raise ImproperlyConfigured(
-            f"A list is of a partition by one attribute, not by {' and '.join(names)}. "
-            "Override get_page, and return a page of the index."
+            f"The partition of this list is ({', '.join(names)}), not {partition!r}."
         )
-    return names[0]
+    return typed_or_404(model, dict(zip(names, values, strict=True)))
+
+
+def partition_key(values: dict[str, Any]) -> object:
+    """The partition with these values, as `page` takes it."""
+    key = tuple(values.values())
+    return key if len(key) > 1 else key[0]
 
 
 class _ModelMixin(Generic[M], _View):
@@ -313,46 +327,54 @@ class ListMixin(_ModelMixin[M]):
     #: The page that is shown; None if `get_queryset` is overridden and returns none.
     page: Page[M] | None = None
 
-    def get_page(self, **options: object) -> Page[M]:
-        """The page; `options` are those of `Model.page`, such as `scope`."""
+    def get_page(self, **options: Any) -> Page[M]:
+        """The page; `options` are those of `Model.page`: `after`, `limit`, or `scope`."""
         self._refuse(MultipleObjectMixin, ("queryset",), "override get_page or get_queryset")
         model = self._model()
-        hash_name = partition_name(model, self.index)
         ordering = self.get_ordering() or ""
         if isinstance(ordering, (list, tuple)) and len(ordering) == 1:
             [ordering] = ordering
         ordering = str(ordering)
-        if ordering and ordering.removeprefix("-") not in model._key_names(self.index)[1:]:
+        names = model._partition_names(self.index)
+        if (
+            ordering
+            and ordering.removeprefix("-") not in model._key_names(self.index)[len(names) :]
+        ):
             raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")
-        partition = self.kwargs.get(hash_name) if self.partition is None else self.partition
+        partition = self.partition
+        if partition is None:
+            partition = partition_in_url(model, self.index, self.kwargs)
         if partition is None:
             raise ImproperlyConfigured(
                 f"{type(self).__name__} needs the partition that it lists: set `partition`, or "
-                f"take {hash_name} from the URL. With `index` it lists a partition of an index."
+                f"take {' and '.join(names)} from the URL. With `index` it lists a partition of an "
+                "index."
             )
+        values = partition_values(model, self.index, partition)
+        options = {
+            **self._page_options(),
+            "scan_index_forward": not ordering.startswith("-"),
+            **options,
+        }
+        page: Page[M] = (self.index or model).page(partition_key(values), **options)
+        return page
+
+    def _page_options(self) -> dict[str, Any]:
         limit = self.get_paginate_by(None)
         if not limit:
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.paginate_by must be a number: a list shows one page."
             )
-        typed = typed_or_404(model, {hash_name: partition})
-        try:
-            page: Page[M] = (self.index or model).page(
-                typed[hash_name],
-                after=self._after(),
-                limit=limit,
-                scan_index_forward=not ordering.startswith("-"),
-                **options,
-            )
-        except BadCursor as error:
-            raise Http404(str(error)) from error
-        return page
+        return {"after": self._after(), "limit": limit}
 
     def _after(self) -> str | None:
         return self.kwargs.get(self.page_kwarg) or self.request.GET.get(self.page_kwarg)
 
     def get_queryset(self) -> Any:
-        self.page = self.get_page()
+        try:
+            self.page = self.get_page(**self._page_options())
+        except BadCursor as error:
+            raise Http404(str(error)) from error
         return self.page
 
     def paginate_queryset(self, queryset: object, page_size: int) -> Any:

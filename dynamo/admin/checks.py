@@ -238,8 +238,8 @@ def _queries(model_admin: ListAdmin) -> Problems:
     )
     if name and (listed is None or model_admin.list_partition is None):
         yield (
-            "list_index must be an index of the model, and list_partition a value of its "
-            "partition key.",
+            "list_index must be an index of the model whose partition key is one attribute, and "
+            "list_partition a value of this attribute.",
             "list_index = Member.by_club; list_partition = 'chess'",
         )
     elif ordering and name and listed and listed.sort != ordering.removeprefix("-"):

@@ -1,13 +1,24 @@
 """Indexes whose partition and sort keys have several attributes."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.http import Http404
 from django.test import RequestFactory
+from rest_framework.test import APIRequestFactory
 
-from dynamo import BadCursor, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
+from dynamo import (
+    BadCursor,
+    GlobalSecondaryIndex,
+    IntegerAttribute,
+    Model,
+    Page,
+    TextAttribute,
+    Unique,
+)
 from dynamo.admin.changelist import sources
 from dynamo.rest import ModelSerializer, ModelViewSet
 from dynamo.tables.checks import check_dynamodb
@@ -114,26 +125,86 @@ def test_a_partition_takes_a_value_for_each_part(key: Any) -> None:
         Match.by_round.query(key)
 
 
-def test_lists_refuse_an_index_with_several_partition_attributes() -> None:
-    class Matches(ListView[Match]):
+class Matches(ListView[Match]):
+    model = Match
+    index = Match.by_round
+    ordering = "stage"
+    paginate_by = 4
+    template_name = "unused"
+
+
+class OwnMatches(Matches):
+    def get_page(self, **options: Any) -> Page[Match]:
+        return Match.by_round.page((2026, "a"), **options)
+
+
+class MatchSerializer(ModelSerializer):
+    class Meta:
         model = Match
-        index = Match.by_round
+        fields: ClassVar = ["pk", "code", "cup", "season", "day"]
+
+
+class MatchViewSet(ModelViewSet):
+    serializer_class = MatchSerializer
+    index = Match.by_round
+
+
+@pytest.mark.usefixtures("matches")
+@pytest.mark.parametrize(
+    ("view", "arguments"),
+    [
+        (Matches, {"season": "2026", "cup": "a"}),
+        (type("Set", (Matches,), {"partition": (2026, "a")}), {}),
+        (OwnMatches, {}),
+    ],
+)
+def test_a_list_has_the_pages_of_all_parts(view: Any, arguments: dict[str, str]) -> None:
+    show = view.as_view()
+
+    first = show(RequestFactory().get("/"), **arguments).context_data
+    second = show(RequestFactory().get("/", {"page": first["page_obj"].next}), **arguments)
+
+    assert days(first["object_list"]) + days(second.context_data["object_list"]) == [*range(6)]
+    assert second.context_data["page_obj"].next is None
+    with pytest.raises(Http404):
+        show(RequestFactory().get("/", {"page": "unknown"}), **arguments)
+
+
+@pytest.mark.usefixtures("matches")
+def test_a_viewset_has_the_items_of_all_parts_alone() -> None:
+    class Unlocked(MatchViewSet):
+        authentication_classes: ClassVar = []
         partition = (2026, "a")
 
-    class MatchSerializer(ModelSerializer):
-        class Meta:
-            model = Match
-            fields: ClassVar = ["code"]
+    def answer(view: Any, actions: dict[str, str], request: Any, **arguments: str) -> Any:
+        return view.as_view(actions)(request, **arguments).data
 
-    class MatchViewSet(ModelViewSet):
-        serializer_class = MatchSerializer
-        index = Match.by_round
-        partition = (2026, "a")
+    requests = APIRequestFactory()
+    other = Match.find(code="other").pk
+    url = {"season": "2026", "cup": "a"}
+    own = [
+        answer(Unlocked, {"get": "list"}, requests.get("/")),
+        answer(MatchViewSet, {"get": "list"}, requests.get("/"), **url),
+    ]
+    assert [[match["day"] for match in page["results"]] for page in own] == [[*range(6)]] * 2
+    missing = answer(Unlocked, {"get": "retrieve"}, requests.get("/"), pk=other)
+    assert missing["detail"].code == "not_found"
+    changed = {"season": 1999, "cup": "b", "day": 7}
+    moved = answer(
+        Unlocked, {"patch": "partial_update"}, requests.patch("/", changed),
+        pk=Match.find(code="0").pk,
+    )  # fmt: skip
+    assert (moved["season"], moved["cup"], moved["day"]) == (2026, "a", 7)
 
-    get = RequestFactory().get("/")
-    for view in (Matches.as_view(), MatchViewSet.as_view({"get": "list"})):
-        with pytest.raises(ImproperlyConfigured, match="by season and cup"):
-            view(get)
+
+@pytest.mark.parametrize("partition", [2026, (2026,), (2026, "a", "final")])
+def test_lists_refuse_a_partition_without_all_parts(partition: object) -> None:
+    request = RequestFactory().get("/")
+    for view in (Matches.as_view, partial(MatchViewSet.as_view, {"get": "list"})):
+        with pytest.raises(ImproperlyConfigured, match=r"is \(season, cup\), not"):
+            view(partition=partition)(request)
+    with pytest.raises(ImproperlyConfigured, match="take season and cup from the URL"):
+        Matches.as_view()(request)
 
 
 def test_the_index_is_described_in_the_order_of_its_declaration() -> None:

@@ -1,5 +1,7 @@
 """`dynamo.rest` over HTTP, on a real engine."""
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +13,7 @@ from django.test import override_settings
 from django.urls import include, path
 from pynamodb.attributes import BinaryAttribute, UnicodeSetAttribute
 from rest_framework import serializers
+from rest_framework.filters import OrderingFilter, SearchFilter
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.routers import DefaultRouter
 from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
@@ -203,6 +206,7 @@ def test_an_item_is_created_shown_changed_and_deleted(api: APIClient) -> None:
         ({"shirt": int("9" * 50)}, {"non_field_errors"}),
         ({"paid": "1e99"}, {"paid"}),
         ({"name": "x" * 2000}, {"non_field_errors"}),
+        ({"notes": "x" * 410_000}, {"non_field_errors"}),
         ({"email": None, "team": "green", "name": ""}, {"email", "team", "name"}),
     ],
 )
@@ -236,6 +240,20 @@ def test_a_reference_to_no_item_is_a_400_at_its_field(
     assert {error.code for errors in answer.data.values() for error in errors} == {"does_not_exist"}
     assert [*Deputy.scan()] == [stored]
     assert Deputy.get(stored.pk).version == stored.version
+
+
+def test_an_item_that_is_too_large_is_a_400(api: APIClient) -> None:
+    item = player(tags={"x" * 200_000}, notes="old")
+    sent = [
+        api.patch(f"/players/{item.pk}/", {"notes": "x" * 250_000}, format="json"),
+        api.post("/bills/", {"text": "x" * 410_000}, format="json"),
+    ]
+
+    for answer in sent:
+        assert answer.status_code == 400
+        assert answer.json() == {"non_field_errors": ["This is too large to be stored."]}
+    assert Player.get(item.pk).notes == "old"
+    assert list(Bill.scan()) == []
 
 
 def test_a_numbered_item_is_not_deleted(api: APIClient) -> None:
@@ -517,10 +535,13 @@ def test_what_would_be_ignored_is_refused() -> None:
     filters: Any = type(
         "Filters", (), {"filter_queryset": lambda _self, _request, found, _view: [*found]}
     )
-    own = type("Wrong", (Players,), {"filter_backends": [filters]})
-    for actions, key in (({"get": "list"}, {}), ({"get": "retrieve"}, {"pk": "1"})):
-        with pytest.raises(ImproperlyConfigured, match="filter_backends would change nothing"):
-            own.as_view(actions)(request, **key)
+    for backend in (filters, SearchFilter, OrderingFilter):
+        fields = {"search_fields": ["name"], "ordering_fields": ["name"]}
+        own = type("Wrong", (Players,), {"filter_backends": [backend], **fields})
+        asked = APIRequestFactory().get("/", {"search": "Ann", "ordering": "name"})
+        for actions, key in (({"get": "list"}, {}), ({"get": "retrieve"}, {"pk": "1"})):
+            with pytest.raises(ImproperlyConfigured, match="filter_backends would change nothing"):
+                own.as_view(actions)(asked, **key)
     with pytest.raises(ImproperlyConfigured, match="needs get_partition"):
         TeamPlayers.as_view({"get": "list"})(request)
 
@@ -611,6 +632,26 @@ def test_a_throttle_costs_one_request_and_two_at_the_beginning_of_a_window() -> 
         with collect(keep_calls=True) as tally:
             get()
         assert [call.operation for call in tally.calls] == [*operations, "Scan"]
+
+
+@pytest.mark.parametrize(
+    "first", ["dynamo.rest", "rest_framework.views", "rest_framework.generics"]
+)
+def test_settings_name_throttles_and_pagination_whatever_is_imported_first(first: str) -> None:
+    program = f"""
+from django.conf import settings
+settings.configure(INSTALLED_APPS=["dynamo"], DATABASES={{}}, REST_FRAMEWORK={{
+    "DEFAULT_THROTTLE_CLASSES": ["dynamo.rest.UserRateThrottle"],
+    "DEFAULT_PAGINATION_CLASS": "dynamo.rest.CursorPagination",
+}})
+import django; django.setup()
+import importlib; importlib.import_module({first!r})
+from dynamo import rest
+from rest_framework.views import APIView
+assert APIView.throttle_classes == [rest.UserRateThrottle]
+assert rest.ModelViewSet.throttle_classes == [rest.UserRateThrottle]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_a_throttle_refuses_a_cache_that_has_another_value_than_a_count() -> None:

@@ -39,7 +39,7 @@ OF_EXTRAS = {
     ROOT / "dynamo" / "auth" / "addresses.py": {"idna"},
     ROOT / "dynamo" / "management" / "progress.py": {"tqdm"},
     ROOT / "dynamo" / "otel.py": {"opentelemetry"},
-    ROOT / "dynamo" / "rest.py": {"rest_framework"},
+    **{module: {"rest_framework"} for module in (ROOT / "dynamo" / "rest").glob("*.py")},
     ROOT / "accounts" / "attributes.py": {"phonenumbers"},
     ROOT / "accounts" / "management" / "commands" / "importusers.py": {"tqdm"},
     ROOT / "outbox" / "framework.py": {"django_tasks"},

@@ -1,102 +1,52 @@
-"""Serializers and viewsets of Django REST framework for a `Model` (extra `rest`).
-
-    class MemberSerializer(ModelSerializer):
-        class Meta:
-            model = Member
-            fields = ["pk", "email", "club"]
-
-    class MemberViewSet(ModelViewSet):
-        serializer_class = MemberSerializer
-
-        def get_partition(self):            # lists, finds and creates only items of this club
-            return self.request.user.club
-        index = Member.by_club
-
-    router.register("members", MemberViewSet)
-
-Everything else is the framework's. The write decides what is refused:
-
-    400                a value is not valid, another item has a unique value, or the item of a
-                       reference does not exist (at its field)
-    404                no such item, or it is in another partition
-    412                the item changed since the client read it (`If-Match`), or meanwhile
-    422                the `Idempotency-Key` made an item before, with other values
-    503, Retry-After   DynamoDB gave no answer in time
-
-Each item has an `ETag`, which each write changes. Of two deletions with the same `If-Match`, one
-succeeds; the other is a 404 or a 412. A `POST` with an `Idempotency-Key` creates one item, however
-often it is sent; the keys of two users are different.
-
-Throttles count exactly, in the cache:
-
-    REST_FRAMEWORK = {
-        "DEFAULT_THROTTLE_CLASSES": ["dynamo.rest.UserRateThrottle"],
-        "DEFAULT_THROTTLE_RATES": {"user": "100/min"},
-    }
-"""
+"""Serializers and viewsets of a `Model`, and what they answer to refused writes."""
 
 import copy
 import json
-import math
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, ValidationError as Invalid
 from django.http import Http404
 from django.utils.http import parse_etags
 from django.utils.translation import gettext_lazy as _
-from rest_framework import serializers, status, throttling, viewsets
-from rest_framework.exceptions import (
-    APIException,
-    ErrorDetail,
-    MethodNotAllowed,
-    NotFound,
-    ValidationError,
-)
-from rest_framework.pagination import BasePagination
+from rest_framework import serializers, status, viewsets
+from rest_framework.exceptions import APIException, ErrorDetail, MethodNotAllowed, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
-from dynamo.exceptions import BadCursor, DoesNotExist, Refused, RequestIdReused, Stale, Unavailable
+from dynamo.exceptions import (
+    DoesNotExist,
+    DynamoError,
+    Refused,
+    RequestIdReused,
+    Stale,
+    Unavailable,
+)
+from dynamo.forms import TOO_LARGE
 from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
 from dynamo.model.objects import VERSION
 from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
-from dynamo.views import get_object_or_404, not_found, partition_name, typed_or_404
+from dynamo.rest.pagination import CursorPagination
+from dynamo.views import (
+    get_object_or_404,
+    not_found,
+    partition_in_url,
+    partition_key,
+    partition_values,
+)
 from dynamo.wire.fields import ShownEncoder
-from dynamo.wire.values import digest_of
-
-__all__ = [
-    "AnonRateThrottle",
-    "CursorPagination",
-    "GenericViewSet",
-    "ModelMixin",
-    "ModelSerializer",
-    "ModelViewSet",
-    "ReadOnlyModelViewSet",
-    "ScopedRateThrottle",
-    "SimpleRateThrottle",
-    "UserRateThrottle",
-]
+from dynamo.wire.types import Item
+from dynamo.wire.values import ITEM_MAX_BYTES, digest_of, item_bytes
 
 #: The longest `Idempotency-Key`.
 KEY_MAX_LENGTH = 255
 #: Between the parts of a key with a sort key, in a URL.
 SEPARATOR = ","
-
-
-#: A throttle stores the second in which its window ends, times this, plus the requests in it. The
-#: number has at most 64 bits, because Redis counts with these.
-_WINDOW = 10**9
-
-#: How often a throttle tries to count: its window may end between two requests to the cache.
-_ATTEMPTS = 5
 
 
 class ItemChanged(APIException):
@@ -191,9 +141,20 @@ class ModelSerializer(serializers.ModelSerializer):
         except (ArithmeticError, ValueError) as error:
             # A number of too many digits, or a key that is too long.
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [str(error)]}) from error
+        except DynamoError as error:
+            if item_bytes(self._refused_item(values)) <= ITEM_MAX_BYTES:
+                raise
+            raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [TOO_LARGE]}) from error
         if view := self._view():
             view._item = item
         return item
+
+    def _refused_item(self, values: dict[str, object]) -> Item:
+        """What `save` would have stored."""
+        stored = {} if self.instance is None else self.instance.stored
+        given = self._with_partition({**self.validated_data, **values})
+        new = {name: value for name, value in given.items() if value is not None}
+        return {**stored, **self.Meta.model(**new).serialize(null_check=False)}
 
     def _request_id(self) -> str | None:
         """The `Idempotency-Key` of this user; None without one."""
@@ -211,49 +172,6 @@ class ModelSerializer(serializers.ModelSerializer):
         except (TypeError, ValueError) as error:
             raise ValidationError({"Idempotency-Key": [_("This key cannot be used.")]}) from error
         return f"{getattr(request.user, 'pk', None) or ''}:{key}"
-
-
-class CursorPagination(BasePagination):
-    """Pages by the signed cursors of `Model.page`: `?cursor=`, and `next` in the answer."""
-
-    cursor_query_param = "cursor"
-    page_size = api_settings.PAGE_SIZE or 50
-
-    _page: Page[Model]
-    _url = ""
-
-    def paginate_queryset(
-        self, queryset: object, request: Request, view: Any = None
-    ) -> list[Model]:
-        after = request.query_params.get(self.cursor_query_param) or None
-        try:
-            self._page = view.get_page(after=after, limit=self.page_size)
-        except BadCursor as error:
-            raise NotFound(str(error)) from error
-        self._url = request.build_absolute_uri(request.path)
-        self._query = request.query_params.copy()
-        return self._page.items
-
-    def get_paginated_response(self, data: object) -> Response:
-        following = None
-        if self._page.next:
-            self._query[self.cursor_query_param] = self._page.next
-            following = f"{self._url}?{urlencode(self._query, doseq=True)}"
-        return Response({"next": following, "results": data})
-
-    def get_paginated_response_schema(self, schema: object) -> dict[str, object]:
-        """The schema of an answer, for OpenAPI."""
-        following = {"type": "string", "nullable": True, "format": "uri"}
-        return {
-            "type": "object",
-            "required": ["results"],
-            "properties": {"next": following, "results": schema},
-        }
-
-    def get_schema_operation_parameters(self, view: object) -> list[dict[str, object]]:
-        """The query parameters, for OpenAPI."""
-        cursor = {"name": self.cursor_query_param, "required": False, "in": "query"}
-        return [{**cursor, "schema": {"type": "string"}}]
 
 
 # For the type checker, a `GenericAPIView`, which has no types.
@@ -296,7 +214,12 @@ class ModelMixin(_View):
         return self.model.objects.all()
 
     def filter_queryset(self, queryset: object) -> object:
-        if super().filter_queryset(queryset) is not queryset:
+        try:
+            filtered = super().filter_queryset(queryset)
+        except AttributeError:
+            # It called a method of the ORM, such as filter.
+            filtered = None
+        if filtered is not queryset:
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.filter_backends would change nothing. Override "
                 "get_partition; or get_page and get_object."
@@ -318,18 +241,17 @@ class ModelMixin(_View):
     def get_partition(self) -> object:
         """The partition whose items exist here; None for all.
 
-        By default it is `partition` of the class, or else the value in the URL.
+        By default it is `partition` of the class, or else the value in the URL. If the key of
+        `index` has several partition attributes, it is a tuple.
         """
-        return self.kwargs.get(self._partition_name()) if self.partition is None else self.partition
-
-    def _partition_name(self) -> str:
-        return partition_name(self.model, self.index)
+        if self.partition is not None:
+            return self.partition
+        return partition_in_url(self.model, self.index, self.kwargs)
 
     def _given(self) -> dict[str, Any]:
-        """The partition, by the name of its attribute."""
+        """The partition, by the names of its attributes."""
         partition = self.get_partition()
-        name = self._partition_name()
-        return {} if partition is None else typed_or_404(self.model, {name: partition})
+        return {} if partition is None else partition_values(self.model, self.index, partition)
 
     def get_page(self, **options: Any) -> Page[Any]:
         """A page of items; `options` are `after` and `limit`."""
@@ -337,9 +259,10 @@ class ModelMixin(_View):
             if self.index is not None and type(self).get_partition is ModelMixin.get_partition:
                 raise ImproperlyConfigured(f"{type(self).__name__}: `index` needs get_partition.")
             return scan_page(self.model, options["limit"], options["after"])
-        [partition] = given.values()
         read = (self.index or self.model).page
-        page: Page[Any] = read(partition, scan_index_forward=not self.descending, **options)
+        page: Page[Any] = read(
+            partition_key(given), scan_index_forward=not self.descending, **options
+        )
         return page
 
     def get_object(self) -> Any:
@@ -445,50 +368,3 @@ class ReadOnlyModelViewSet(ModelMixin, viewsets.ReadOnlyModelViewSet):
 
 class ModelViewSet(ModelMixin, viewsets.ModelViewSet):
     pass
-
-
-class SimpleRateThrottle(throttling.SimpleRateThrottle):
-    """The framework's throttle, with a limit that also holds for requests sent at the same time.
-
-    The framework reads the history of a client and writes it back. This class counts with one
-    atomic request, whose answer tells the number of requests and the end of the window. A window
-    begins with the first request and lasts for the period of the rate. Costs 1 request. The first
-    request of a window costs 2.
-    """
-
-    cache_format = "throttle_window_%(scope)s_%(ident)s"
-    _ends_at = 0
-
-    def allow_request(self, request: Request, view: object) -> bool:
-        key = None if self.rate is None else self.get_cache_key(request, view)
-        if key is None:
-            return True
-        self._ends_at, number = divmod(self._count(key), _WINDOW)
-        return bool(number <= self.num_requests)
-
-    def _count(self, key: str) -> int:
-        for _attempt in range(_ATTEMPTS):
-            with suppress(ValueError):
-                counted: int = self.cache.incr(key)
-                return counted
-            # The last window has ended. Of requests at the same time, one begins the next.
-            first = math.ceil(self.timer() + self.duration) * _WINDOW + 1
-            if self.cache.add(key, first, self.duration):
-                return first
-        raise ImproperlyConfigured(f"The cache has another value than a count under {key!r}.")
-
-    def wait(self) -> float:
-        """The seconds until the window ends: `Retry-After`."""
-        return max(0.0, self._ends_at - self.timer())
-
-
-class AnonRateThrottle(throttling.AnonRateThrottle, SimpleRateThrottle):
-    """The framework's throttle, with the count of `SimpleRateThrottle`."""
-
-
-class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
-    """The framework's throttle, with the count of `SimpleRateThrottle`."""
-
-
-class ScopedRateThrottle(throttling.ScopedRateThrottle, SimpleRateThrottle):
-    """The framework's throttle, with the count of `SimpleRateThrottle`."""
