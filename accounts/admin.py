@@ -308,22 +308,24 @@ class AccountAdmin(admin.ModelAdmin):
         if not is_other:
             return
         if old:
-            notices.tell(request, "email_changed", user, to=old, by_staff=True, write=write)
+            notices.send(request, "email_changed", user, to=old, by_staff=True, write=write)
         _send(kind, request, user, email, write)
 
     def delete_model(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
         services.delete(obj, write=write)
-        notices.tell(request, "deleted", obj, by_staff=True, write=write)
+        notices.send(request, "deleted", obj, by_staff=True, write=write)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: object = None
     ) -> HttpResponse:
-        return self._told(request, obj, "add")
+        return self._show_done(request, obj, "add")
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return self._told(request, obj, "" if obj.email == as_stored(obj).email else CHANGE_EMAIL)
+        return self._show_done(
+            request, obj, "" if obj.email == as_stored(obj).email else CHANGE_EMAIL
+        )
 
-    def _told(self, request: HttpRequest, user: AbstractAccount, done: str) -> HttpResponse:
+    def _show_done(self, request: HttpRequest, user: AbstractAccount, done: str) -> HttpResponse:
         called = ", ".join(dict.fromkeys([f"“{user}”", user.email]))
         text = f"{label_of(done)}: {called}" if done else NOTHING_DONE
         self.message_user(request, text, messages.SUCCESS if done else messages.INFO)

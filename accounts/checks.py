@@ -155,7 +155,7 @@ def _wrong_model() -> Iterator[Error]:
     names = [name for name in ("username", "email") if name in known]
     own = model.own_fields().items()
     required = [name for name, one in own if not one.null and one.default is NOT_PROVIDED]
-    told = {
+    problems = {
         "sign_up_fields lacks": [name for name in names if name not in model.sign_up_fields],
         "sign_up_fields lacks what has neither a default nor null=True": [
             name for name in required if name not in model.sign_up_fields
@@ -166,7 +166,7 @@ def _wrong_model() -> Iterator[Error]:
             name for name in model.profile_fields if name in names
         ],
     }
-    for what, wrong in told.items():
+    for what, wrong in problems.items():
         if wrong:
             text = f"{model.__name__}: {what}: {', '.join(wrong)}."
             yield Error(text, id="accounts.E006")

@@ -203,11 +203,11 @@ class EmailChangeForm(PasswordConfirmedForm):
     email = account_model().form_field("email")
 
 
-class _ToldMixin:
+class _NoticeMixin:
     """Stores the new password, and tells the owner by a mail in the same transaction."""
 
     #: Called with the transaction that stores the password.
-    tell: Callable[..., object]
+    notify: Callable[..., object]
     cleaned_data: dict[str, Any]
 
     @sensitive_variables()
@@ -216,15 +216,17 @@ class _ToldMixin:
         if commit:
             with Transaction() as write:
                 user.save(write=write)
-                self.tell(write=write)
+                self.notify(write=write)
         return user
 
 
-class NewPasswordForm(BoundedPasswordsMixin, RepeatableMixin, _ToldMixin, SetPasswordForm):
+class NewPasswordForm(BoundedPasswordsMixin, RepeatableMixin, _NoticeMixin, SetPasswordForm):
     """Django's form to set a password without the old one."""
 
 
-class OwnPasswordChangeForm(BoundedPasswordsMixin, RepeatableMixin, _ToldMixin, PasswordChangeForm):
+class OwnPasswordChangeForm(
+    BoundedPasswordsMixin, RepeatableMixin, _NoticeMixin, PasswordChangeForm
+):
     """Django's form, with limited attempts. Raises TooManyAttempts when it is cleaned."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

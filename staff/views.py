@@ -177,8 +177,8 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
             return self.form_invalid(form)
         except UnknownLock as error:
             raise Http404 from error
-        told = _("The lock is now free.") if done else _("The lock was already free.")
-        messages.success(self.request, told)
+        text = _("The lock is now free.") if done else _("The lock was already free.")
+        messages.success(self.request, text)
         # Breaking a claim deletes its item.
         is_gone = self.lock.state is registry.State.CLAIMED
         return redirect("admin:index" if is_gone else self.request.get_full_path())

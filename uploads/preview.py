@@ -9,7 +9,7 @@ from uploads.s3 import StorageFailed
 from uploads.transfer import Job, Result, Run
 
 
-def foretell(job: Job, run: Run) -> Result:
+def predict(job: Job, run: Run) -> Result:
     """The result that `store` would have now. No bytes are sent.
 
     Costs 1 read unit, and a HeadObject if the table does not have the file. If table or bucket have
@@ -31,7 +31,7 @@ def foretell(job: Job, run: Run) -> Result:
     except (UploadError, StorageFailed, DamagedItem) as error:
         return job.result("failed", source.size, error)
     if not skipped:
-        run.foretold[job.key] = source
+        run.predicted[job.key] = source
     return job.result("skipped" if skipped else "uploaded", source.size, skipped)
 
 
@@ -41,7 +41,7 @@ def _skipped(file: OpenFile, job: Job, run: Run) -> str:
     Raises:
         Conflict: the key belongs to another file or object.
     """
-    if first := run.foretold.get(job.key):
+    if first := run.predicted.get(job.key):
         with opened(first.path, first.real) as earlier:
             return transfer.stored_before(file, job, earlier.size, earlier.sha256)
     bucket = run.destination.bucket

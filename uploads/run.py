@@ -27,7 +27,7 @@ from locks.registry import HolderWatch
 from uploads import claims
 from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
-from uploads.preview import foretell
+from uploads.preview import predict
 from uploads.signals import file_done
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
@@ -70,7 +70,7 @@ def upload_files(
         Unavailable, Rejected: DynamoDB did not let the run begin.
     """
     summary = Summary()
-    act = foretell if is_dry else store
+    act = predict if is_dry else store
     options = (destination, workers, lease_seconds, on_bytes, stop)
     with _Dispatcher(sources, act, *options) as dispatcher:
         for result in dispatcher.results():

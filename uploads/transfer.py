@@ -97,7 +97,7 @@ class Run:
     - `sent`: called, from any thread, with the number of bytes of each file or part that S3 has.
     - `reached`: set when S3 has done something for the run, so that a later failure concerns one
       file.
-    - `foretold`: in a dry run, the files that would be uploaded, by their keys.
+    - `predicted`: in a dry run, the files that would be uploaded, by their keys.
     """
 
     destination: Destination
@@ -108,7 +108,7 @@ class Run:
     halt: threading.Event
     sent: Callable[[int], None]
     reached: threading.Event = field(default_factory=threading.Event)
-    foretold: dict[str, Source] = field(default_factory=dict)
+    predicted: dict[str, Source] = field(default_factory=dict)
 
     def assert_reachable(self) -> None:
         """Check that S3 lists the bucket, unless it has already done something for the run.

@@ -126,15 +126,15 @@ def import_users(
         valid = [
             entry for entry in entries if isinstance(entry, Candidate) and not entry.name_fault
         ]
-        made = unless_over(partial(_register_together, valid)) or {}
+        made = run_unless_stopped(partial(_register_together, valid)) or {}
         return [
             entry
             if isinstance(entry, Result)
-            else made.get(entry.row.line) or unless_over(partial(_register, entry))
+            else made.get(entry.row.line) or run_unless_stopped(partial(_register, entry))
             for entry in entries
         ]
 
-    def unless_over(act: Callable[[], T]) -> T | None:
+    def run_unless_stopped(act: Callable[[], T]) -> T | None:
         """The result of `act`; None if it fails, or if the import has failed or was stopped."""
         nonlocal failure
         # After a failed row, each further one would wait until its own deadline.
@@ -200,7 +200,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
         users = _stored({item.pk for item in valid})
         for entry in entries:
             if isinstance(entry, Candidate):
-                yield _foreseen(entry, guards, users, claimed)
+                yield _predicted(entry, guards, users, claimed)
             else:
                 yield entry
 
@@ -309,7 +309,7 @@ def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
     return Result(candidate.row, Outcome.REJECTED, reason)
 
 
-def _foreseen(
+def _predicted(
     candidate: Candidate, guards: Mapping[str, Item], users: Mapping[str, Item], claimed: set[int]
 ) -> Result:
     """The outcome of a registration. `claimed` has the hashes of the values of earlier rows."""

@@ -32,7 +32,7 @@ class Attempt:
 
     slots: list[Slot]
 
-    def was_not_made(self) -> None:
+    def give_back(self) -> None:
         """Give the slots back: no password was checked, no mail enqueued, or no account made.
 
         Costs 1 request for each slot, sent together.
@@ -49,7 +49,7 @@ class Attempt:
         try:
             is_right = bool(check(password))
         except Busy:
-            self.was_not_made()
+            self.give_back()
             raise
         if not is_right:
             together(*(slot.note_failure for slot in self.slots))
@@ -161,7 +161,7 @@ def is_password(user: AbstractAccount, password: str) -> bool:
     return is_right
 
 
-def forget(user: AbstractAccount) -> None:
+def clear_failures(user: AbstractAccount) -> None:
     """Clear the failed sign-ins of `user`, who has proved to be the owner. Costs 1 request."""
     limit("sign_in").clear(_account(user.pk))
 
@@ -189,7 +189,7 @@ def begin_sign_up(email: str, client: str) -> Attempt:
     mail, refusal = together(partial(_take_mail, "sign_up", email), of_client)
     attempt = Attempt([mail])
     if refusal is not None:
-        attempt.was_not_made()
+        attempt.give_back()
         raise refusal
     return attempt
 

@@ -136,9 +136,9 @@ class Limit:
         if not self.times:
             raise TooManyAttempts(self.seconds, self.name)
         slot = self._count(self._key(subject), self.times, waits)
-        return slot if slot.is_free else self._take_later(slot)
+        return slot if slot.is_free else self._wait_for_slot(slot)
 
-    def _take_later(self, slot: Slot) -> Slot:
+    def _wait_for_slot(self, slot: Slot) -> Slot:
         left = page_seconds_left()
         seconds = passwords.WAIT_SECONDS if left is None else min(passwords.WAIT_SECONDS, left)
         until = time.monotonic() + seconds

@@ -27,7 +27,7 @@ class UserCommand(DynamoCommand):
     #: Further options without a value, and their help.
     flags: tuple[tuple[str, str], ...] = ()
     #: What to print afterwards, of the account as it then is.
-    said = ""
+    message = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
         who = "its email address or primary key, or its username if accounts have one"
@@ -43,7 +43,7 @@ class UserCommand(DynamoCommand):
     def act(self, user: AbstractAccount, **options: object) -> str:
         """Call the operation. Returns what to print in any case."""
         type(self).operation(user, *(options[name.lower()] for name, _help in self.arguments))
-        self.tell(self.said.format(user=user))
+        self.tell(self.message.format(user=user))
         return ""
 
 

@@ -94,10 +94,10 @@ class UsernameChangeView(PasswordConfirmedView):
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         username = services.another_username(user, form.cleaned_data["username"])
-        told = partial(notices.tell, self.request, "username_changed", user)
+        notify = partial(notices.send, self.request, "username_changed", user)
         change_and_mail(
             partial(services.change_username, user, username),
-            *([told] if username != user.username else []),
+            *([notify] if username != user.username else []),
         )
 
 
@@ -113,7 +113,7 @@ class AccountDeleteView(PasswordConfirmedView):
         try:
             with Transaction() as write:
                 services.delete(user, write=write)
-                notices.tell(self.request, "deleted", user, write=write)
+                notices.send(self.request, "deleted", user, write=write)
         except StaleUser as error:
             if not error.deleted:
                 raise
@@ -140,7 +140,7 @@ class PasswordChangeView(FormPageMixin, auth_views.PasswordChangeView):
     form_class = OwnPasswordChangeForm
 
     def form_valid(self, form: OwnPasswordChangeForm) -> HttpResponse:
-        form.tell = partial(notices.tell, self.request, "password_changed", form.user)
+        form.notify = partial(notices.send, self.request, "password_changed", form.user)
         response = super().form_valid(form)
         notices.remember(self.request, response, form.user)
         return response

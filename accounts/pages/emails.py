@@ -170,10 +170,10 @@ class EmailChangeView(PasswordConfirmedView):
             self._send_link(user, email)
             return
         old, was_confirmed = user.email, user.is_confirmed
-        told = partial(notices.tell, self.request, "email_changed", user, to=old)
+        notify = partial(notices.send, self.request, "email_changed", user, to=old)
         change_and_mail(
             partial(services.change_email, user, email),
-            *([told] if was_confirmed else []),
+            *([notify] if was_confirmed else []),
             partial(mails.send_confirmation, user),
         )
 
@@ -201,11 +201,11 @@ class EmailChangeConfirmView(LinkView):
     def _change(self, token: str) -> AbstractAccount:
         with Transaction() as write:
             user, before = links.confirm_change(token, write=write)
-            told = partial(notices.tell, self.request, write=write)
+            notify = partial(notices.send, self.request, write=write)
             if before and before.is_confirmed:
-                told("email_changed", before, to=before.email)
+                notify("email_changed", before, to=before.email)
             if before:
-                told("email_added", before, to=str(before.pending_email))
+                notify("email_added", before, to=str(before.pending_email))
         return user
 
 

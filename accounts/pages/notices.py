@@ -28,7 +28,7 @@ _KNOWN_SECONDS = 365 * 24 * 60 * 60
 _SALT = "accounts.pages.notices"
 
 
-def tell(
+def send(
     request: HttpRequest,
     kind: str,
     user: AbstractAccount,

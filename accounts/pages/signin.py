@@ -52,11 +52,11 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         user = form.get_user()
-        visitor.leave_as_another(self.request, user)
-        told = Transaction()
+        visitor.end_other_session(self.request, user)
+        notice = Transaction()
         if not notices.is_known(self.request, user):
-            notices.tell(self.request, "signed_in", user, write=told)
-        user.session_id = visitor.begin_session(self.request, user, also=told)
+            notices.send(self.request, "signed_in", user, write=notice)
+        user.session_id = visitor.begin_session(self.request, user, also=notice)
         response = super().form_valid(form)
         keptforms.keep(self.request, self._kept_form, user.pk)
         remembered = form.cleaned_data["remember_me"]
@@ -196,7 +196,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Store the new password, and clear the count of failed sign-ins."""
-        form.tell = partial(notices.tell, self.request, "password_changed", form.user)
+        form.notify = partial(notices.send, self.request, "password_changed", form.user)
         response = super().form_valid(form)
-        attempts.forget(self.user)
+        attempts.clear_failures(self.user)
         return response

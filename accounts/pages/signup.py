@@ -48,7 +48,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
         try:
             return act(form)
         except (AccountError, Refused, Busy) as error:
-            attempt.was_not_made()
+            attempt.give_back()
             if isinstance(error, AccountRequestReused):
                 form.renew_request_id()
             if isinstance(error, StaleUser):
@@ -69,7 +69,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
             user = visitor.register_signed_in(self.request, **values)
         if not user.is_active:
             raise AccountRequestReused(form.cleaned_data["request_id"])
-        visitor.leave_as_another(self.request, user)
+        visitor.end_other_session(self.request, user)
         login(self.request, cast(Any, user))
         message = _("Welcome! Your account is ready.")
         if not user.is_confirmed:

@@ -117,7 +117,7 @@ def keep_signed_in(request: HttpRequest, user: AbstractAccount) -> None:
     request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 
-def leave_as_another(request: HttpRequest, user: AbstractAccount) -> None:
+def end_other_session(request: HttpRequest, user: AbstractAccount) -> None:
     """If the visitor is signed in to another account than `user`, end that session.
 
     Costs then 1 read and the write of `sessions.end`.

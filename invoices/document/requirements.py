@@ -195,10 +195,10 @@ _BELOW_ZERO = _(
 
 def doubts(seller: Seller, contents: Contents) -> Iterator[Lack]:
     """What may be wrong and what to do, each once. It may be intended, so nothing is refused."""
-    said = set()
+    shown = set()
     for doubt in _all_doubts(seller.country, contents):
-        if doubt.text not in said:
-            said.add(doubt.text)
+        if doubt.text not in shown:
+            shown.add(doubt.text)
             yield doubt
 
 

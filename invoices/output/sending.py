@@ -138,11 +138,11 @@ def send_invoice(
     try:
         sending, is_first = _enqueue(record, request_id, to, message, subject)
     except (Busy, InvoiceError):
-        slots.was_not_made()
+        slots.give_back()
         raise
     if is_first:
         return sending
-    slots.was_not_made()
+    slots.give_back()
     return _current(sending)
 
 

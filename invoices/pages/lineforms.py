@@ -101,10 +101,10 @@ class InvoiceLines(BaseFormSet):
     def clean(self) -> None:
         if not any(form.has_changed() for form in self.forms):
             self.forms[0].add_error("description", _("An invoice needs at least one line."))
-        said = [form.cleaned_data.get("description", "") for form in self.forms]
+        descriptions = [form.cleaned_data.get("description", "") for form in self.forms]
         for count, form in enumerate(self.forms, 1):
             try:
-                check_described(said[:count])
+                check_described(descriptions[:count])
             except ValidationError as error:
                 # The error is shown at the line that exceeds the limit.
                 form.add_error("description", error)

@@ -421,7 +421,9 @@ def test_the_oldest_sending_makes_room_for_another_unless_it_is_of_the_last_two_
 def test_a_damaged_sending_is_an_error_that_says_what_is_wrong(sender: User, entry: Any) -> None:
     put_state(sender.pk, FIRST, sendings={"M": {"r": entry}})
 
-    with pytest.raises(DamagedItem, match="of invoicestates is damaged: not a map of sendings"):
+    with pytest.raises(
+        DamagedItem, match="of invoicestates is damaged: sendings: not a map of sendings"
+    ):
         sendings(sender)
 
 

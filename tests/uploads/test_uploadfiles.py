@@ -212,10 +212,10 @@ def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(logs: str, tmp_
     texts = {"1/a": "1", "2/a": "2", "1/b": "x", "2/b": "x"}
     files = [write(tmp_path / name, text) for name, text in texts.items()]
 
-    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", *files, logs)
+    predicted, dry_err, dry_code = uploaded_as_json("--dry-run", *files, logs)
     done, err, code = uploaded_as_json(*files, logs)
 
-    assert foretold == done == counts(uploaded=2, skipped=1, conflicts=1, bytes=2)
+    assert predicted == done == counts(uploaded=2, skipped=1, conflicts=1, bytes=2)
     # Which of the two comes first is drawn by lot.
     conflict = f"conflict: {tmp_path}/[12]/a: another file was stored under this key.\n"
     assert all(re.match(conflict, told) for told in (dry_err, err))

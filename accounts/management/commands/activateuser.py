@@ -5,4 +5,4 @@ from accounts.services import activate
 class Command(UserCommand):
     help = "Let a deactivated account sign in again."
     operation = staticmethod(activate)
-    said = "{user} can sign in."
+    message = "{user} can sign in."

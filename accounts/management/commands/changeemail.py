@@ -6,4 +6,4 @@ class Command(UserCommand):
     help = "Change an account's email address."
     operation = staticmethod(change_email)
     arguments = (("EMAIL", "the new address, which is not confirmed"),)
-    said = "{user} has the email address {user.email}."
+    message = "{user} has the email address {user.email}."

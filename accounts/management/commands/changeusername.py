@@ -6,4 +6,4 @@ class Command(UserCommand):
     help = "Change an account's username."
     operation = staticmethod(change_username)
     arguments = (("NAME", "the new username"),)
-    said = "{user.email} has the username {user.username}."
+    message = "{user.email} has the username {user.username}."

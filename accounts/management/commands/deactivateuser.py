@@ -5,4 +5,4 @@ from accounts.services import deactivate
 class Command(UserCommand):
     help = "End an account's sessions and prevent sign-ins. Its unique values stay taken."
     operation = staticmethod(deactivate)
-    said = "{user} cannot sign in any more."
+    message = "{user} cannot sign in any more."

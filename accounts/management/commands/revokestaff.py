@@ -5,4 +5,4 @@ from accounts.services import revoke_staff
 class Command(UserCommand):
     help = "Take the rights of staff and superuser from an account. Harmless to repeat."
     operation = staticmethod(revoke_staff)
-    said = "{user} is not staff."
+    message = "{user} is not staff."

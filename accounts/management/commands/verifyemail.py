@@ -5,4 +5,4 @@ from accounts.management.base import UserCommand
 class Command(UserCommand):
     help = "Confirm an account's email address without a link."
     operation = staticmethod(mark_confirmed)
-    said = "{user.email} is confirmed."
+    message = "{user.email} is confirmed."

@@ -39,7 +39,9 @@ class Command(InvoiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         for name, field in TYPED_FIELDS.items():
-            told = f"{field.label}, default {field.initial}" if field.initial else str(field.label)
+            help_text = (
+                f"{field.label}, default {field.initial}" if field.initial else str(field.label)
+            )
             if isinstance(field, Flag):
                 parser.add_argument(
                     _OPTIONS[name],
@@ -47,7 +49,7 @@ class Command(InvoiceCommand):
                     action="store_const",
                     const="yes",
                     default="",
-                    help=told,
+                    help=help_text,
                 )
                 continue
             parser.add_argument(
@@ -56,7 +58,7 @@ class Command(InvoiceCommand):
                 metavar=words_of(field).upper().replace(" ", "_"),
                 required=field.is_required and not field.initial,
                 default=field.initial,
-                help=told,
+                help=help_text,
             )
         parser.add_argument(
             "--line",
