@@ -438,15 +438,12 @@ class UserAdmin(ModelAdmin[M]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: M | None = None) -> Sequence[str]:
         fields = super().get_readonly_fields(request, obj)
-        return fields if user_of(request).is_superuser else [*fields, *_RIGHTS]
+        if user_of(request).is_superuser:
+            return fields
+        return [*fields, *(name for name in _RIGHTS if name in self.model.get_attributes())]
 
     def get_fields(self, request: HttpRequest, obj: M | None = None) -> Fields:
-        fields = self.add_fields if obj is None else super().get_fields(request, obj)
-        return [
-            field
-            for field in fields
-            if field != "groups" or getattr(self.model, "group_model", None)
-        ]
+        return self.add_fields if obj is None else super().get_fields(request, obj)
 
     def get_form(
         self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: object

@@ -1,5 +1,6 @@
-from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 
 class AuthConfig(AppConfig):
@@ -15,6 +16,26 @@ class AuthConfig(AppConfig):
         for model in AbstractUser.__subclasses__():
             model.install()
         register(check_backends, Tags.security)
+        register(check_other_users, Tags.models)
+
+
+def check_other_users(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+    """dynamo.W010: a user model of Django is left beside that of AUTH_USER_MODEL."""
+    from django.contrib.auth import get_user_model
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+    from dynamo.auth.models import AbstractUser
+
+    return [
+        Warning(
+            f"{model._meta.label} is a user model of a relational database, but AUTH_USER_MODEL is "
+            f"{settings.AUTH_USER_MODEL}: nobody signs in as one.",
+            hint="Delete the model after its users are moved.",
+            id="dynamo.W010",
+        )
+        for model in apps.get_models()
+        if issubclass(model, AbstractBaseUser) and issubclass(get_user_model(), AbstractUser)
+    ]
 
 
 def check_backends(app_configs: object, **kwargs: object) -> list[CheckMessage]:

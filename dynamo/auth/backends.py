@@ -71,7 +71,8 @@ class UserBackend(_Base):
         """The permissions of the user's groups, which may be a minute old."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
-        return permissions_of_groups(user_obj.group_model, user_obj.groups or ())
+        model = user_obj.group_model
+        return permissions_of_groups(model, user_obj.groups or ()) if model else set()
 
     def has_perm(self, user_obj: AbstractUser, perm: str, obj: object = None) -> bool:
         """Whether the user or one of the groups has the permission."""

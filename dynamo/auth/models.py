@@ -97,6 +97,7 @@ _INSTEAD = {
         ("get_next_by_date_joined", "get_previous_by_date_joined"),
         "Declare an index with the sort key date_joined, and read its pages.",
     ),
+    "groups": "Declare the model of its groups: group_model = Group.",
     "id": "Use pk.",
     "user_permissions": "Use permissions, a set of texts.",
     "username_validator": "Declare username = TextAttribute(…, validators=[…]).",
@@ -111,6 +112,15 @@ def _is_asked(attribute: Attribute | None) -> bool:
         and not attribute.null
         and attribute.default is attribute.default_for_new is None
     )
+
+
+def _absent(user: object, name: str) -> AttributeError:
+    text = f"{type(user).__name__} has no {name!r}. {_INSTEAD.get(name, '')}"
+    return AttributeError(text.rstrip(), name=name, obj=user)
+
+
+def _refuse_groups(user: object, _groups: object = None) -> Never:
+    raise _absent(user, "groups")
 
 
 class AbstractUser(AbstractBaseUser):
@@ -164,7 +174,11 @@ class AbstractUser(AbstractBaseUser):
         sensitive=True,
     )
     permissions = NamesAttribute(check_permissions)
-    groups = NamesAttribute(check_groups)
+    if TYPE_CHECKING:
+        groups = NamesAttribute(check_groups)
+    else:
+        # Names of groups that nothing reads would grant nothing.
+        groups = property(_refuse_groups, _refuse_groups)
 
     unique_username = Unique("username", normalize=comparable_username)
     unique_email = Unique("email", normalize=comparable_email)
@@ -172,7 +186,7 @@ class AbstractUser(AbstractBaseUser):
     _meta = classproperty(per_class(UserOptions))
     objects: ClassVar[UserManager] = UserManager()
 
-    #: The model of the groups that `groups` names; None: users cannot be in groups.
+    #: The model of the groups that `groups` names; None: users have no `groups`.
     group_model: ClassVar[type[AbstractGroup] | None] = None
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -185,6 +199,10 @@ class AbstractUser(AbstractBaseUser):
             named = copy(named)
             named.null = False
             setattr(cls, cls.USERNAME_FIELD, named)
+        declared: Any = cls.groups
+        if cls.group_model and isinstance(declared, property):
+            cls.groups = NamesAttribute(check_groups)
+            cls.groups.__set_name__(cls, "groups")
         super().__init_subclass__(**options)
         cls.install()
 
@@ -210,9 +228,7 @@ class AbstractUser(AbstractBaseUser):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Never:
-            kind = type(self).__name__
-            instead = f": {_INSTEAD[name]}" if name in _INSTEAD else "."
-            raise AttributeError(f"{kind} has no {name!r}{instead}", name=name, obj=self)
+            raise _absent(self, name)
 
     @classmethod
     def install(cls) -> None:

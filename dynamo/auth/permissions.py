@@ -7,12 +7,12 @@ which are items with a set of permissions. What a process has read of a group co
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 
 # Under another name `make messages` leaves out what is in Django's own catalogues.
@@ -39,12 +39,38 @@ _read: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
 ACTIONS = ("add", "change", "delete", "view")
 
 
+class Names(set[str]):
+    """The value of a `NamesAttribute`. `save` stores what was added and removed."""
+
+    def add(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"These are names: add a text, not {name!r}. Then call save().")
+        super().add(name)
+
+    def all(self) -> Self:
+        return self
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"A set of names has no {name!r}. Iterate over it, or use name in user.groups; "
+                'to write it, call user.change(groups={"editors"}).'
+            )
+
+
 class NamesAttribute(UnicodeSetAttribute):
     """A set of names that exist: a form asks `validator`, with the set or with lines of text."""
 
     def __init__(self, validator: Callable[[Any], None]) -> None:
-        super().__init__(null=True, default=set)
+        super().__init__(null=True, default=Names)
         self.validators = [validator]
+
+    def __set__(self, instance: Any, value: set[str] | None) -> None:
+        super().__set__(instance, Names(value) if isinstance(value, Set) else value)
+
+    def deserialize(self, value: list[str]) -> Names:
+        return Names(value)
 
 
 def permission(action: str, model: type[PlainModel]) -> str:
@@ -96,18 +122,12 @@ class AbstractGroup(Model):
         return str(self.name)
 
 
-def permissions_of_groups(model: type[AbstractGroup] | None, names: Collection[str]) -> set[str]:
+def permissions_of_groups(model: type[AbstractGroup], names: Collection[str]) -> set[str]:
     """The permissions of the groups called `names`. One that was deleted or is damaged has none.
 
     Costs 1 request and 1 read unit per group that this process has not read within the last minute,
     sent together.
     """
-    if not names:
-        return set()
-    if model is None:
-        raise ImproperlyConfigured(
-            "A user has groups, but the user model does not name their model: see group_model."
-        )
     table = model.table()
     missing = [name for name in names if _read.get((table, name), (0.0,))[0] <= now()]
     if missing:

@@ -59,6 +59,7 @@ from dynamo.exceptions import (
     TransactionCancelled,
 )
 from dynamo.model.base import Model
+from dynamo.runtime.no_database.base import has_database
 from dynamo.tables.damage import damage_in
 from dynamo.tables.definitions import (
     RECOVERY,
@@ -222,9 +223,14 @@ def check_overrides() -> Findings:
             home = next((base for base in model.__mro__ if method in vars(base)), PlainModel)
             if home.__module__.partition(".")[0] not in APPS:
                 yield "W006", f"{others} do not call {home.__module__}.{home.__name__}.{method}."
-        for name in _SIGNALS:
-            if any(key[1] == id(model) for key, *_rest in getattr(signals, name).receivers):
-                yield "W006", f"{name} is not sent for {model.__module__}.{model.__name__}."
+    models = {base for model in all_models() for base in model.__mro__}
+    senders = {id(model): f"{model.__module__}.{model.__name__}" for model in models}
+    if not has_database():
+        senders[id(None)] = "any model without a relational database"
+    for name in _SIGNALS:
+        for (_receiver, sender), *_rest in getattr(signals, name).receivers:
+            if sender in senders:
+                yield "W006", f"{name} is not sent for {senders[sender]}."
 
 
 @_check(Tags.caches, TAG)

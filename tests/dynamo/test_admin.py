@@ -470,14 +470,6 @@ def test_a_damaged_group_has_no_permissions_and_the_others_have_theirs(project: 
     assert client.get("/admin/desk/seat/").status_code == 403
 
 
-def test_the_field_of_groups_needs_their_model(
-    client: Client, editor: Clerk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "groups" in opened(client, page_of(editor))
-    monkeypatch.setattr(Clerk, "group_model", None)
-    assert "groups" not in opened(client, page_of(editor))
-
-
 def test_an_action_takes_a_bounded_number_of_items_and_reads_the_rights_once(
     project: None, max_requests: Any
 ) -> None:

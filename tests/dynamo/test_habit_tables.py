@@ -226,11 +226,16 @@ def serializer(name: str) -> None:
 def signal(name: str) -> None:
     def receiver(**_signal: object) -> None: ...
 
-    getattr(signals, name).connect(receiver, sender=Pet)
-    try:
-        found = [item.msg + str(item.id) for item in check_overrides()]
-    finally:
-        getattr(signals, name).disconnect(receiver, sender=Pet)
+    found: list[str] = []
+    for sender in (None, Model, Pet):
+        getattr(signals, name).connect(receiver, sender=sender)
+        try:
+            reported = [item.msg + str(item.id) for item in check_overrides()]
+        finally:
+            getattr(signals, name).disconnect(receiver, sender=sender)
+        if not reported:
+            return
+        found += reported
     if found:
         raise TypeError(" ".join(found))
 

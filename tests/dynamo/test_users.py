@@ -1,6 +1,7 @@
 """Users of `dynamo.auth`: how they are made, changed and found, and what they may do."""
 
 import asyncio
+import copy
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ from dynamo.auth import (
     permission,
     permissions,
 )
-from dynamo.auth.apps import check_backends
+from dynamo.auth.apps import check_backends, check_other_users
 from dynamo.auth.forms import SetPasswordForm, UserCreationForm
 from dynamo.auth.permissions import GROUP_SECONDS
 from dynamo.client.sending import send
@@ -603,11 +604,45 @@ def test_a_check_names_the_backend_that_is_missing(settings: Any) -> None:
     assert check_backends(None) == []
 
 
-def test_groups_without_a_model_are_an_error_that_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ann = make(groups={"clerks"})
-    monkeypatch.setattr(Clerk, "group_model", None)
+def test_a_check_names_a_user_model_of_django_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_other_users(None) == []
+    monkeypatch.setattr(apps, "get_models", lambda: [DjangosUser])
 
-    with pytest.raises(ImproperlyConfigured, match="group_model"):
-        ann.has_perm("library.read_book")
+    found = [item.msg for item in check_other_users(None)]
+
+    assert [text.partition(",")[0] for text in found] == [
+        "auth.User is a user model of a relational database"
+    ] * issubclass(get_user_model(), AbstractUser)
+
+
+def test_groups_without_a_model_are_an_error_that_says_what_is_missing() -> None:
+    ann = Named(username="ann")
+    calls: list[Callable[[], object]] = [
+        lambda: ann.groups.add("clerks"),
+        lambda: setattr(ann, "groups", {"clerks"}),
+    ]
+
+    for call in calls:
+        with pytest.raises(AttributeError, match="Declare the model of its groups"):
+            call()
+    with pytest.raises(TypeError, match="Named has no attribute groups"):
+        Named(groups={"clerks"})
+    assert ann.get_group_permissions() == set()
+
+
+def test_what_django_calls_of_groups_works_or_is_refused_in_words() -> None:
+    clerks = Team.create(name="clerks", permissions={"library.read_book"})
+    ann = make(groups={"old"})
+
+    assert [*ann.groups.all()] == ["old"]
+    with pytest.raises(AttributeError, match="no 'filter'"):
+        ann.groups.filter(name="clerks")
+    with pytest.raises(TypeError, match="add a text, not <Team: clerks>"):
+        ann.groups.add(clerks)
+    ann.groups.add(clerks.name)
+    ann.groups.remove("old")
+    ann.save()
+
+    stored = Clerk.get(ann.pk)
+    assert stored.groups == copy.deepcopy(stored).groups == {"clerks"}
+    assert stored.has_perm("library.read_book")

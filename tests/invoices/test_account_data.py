@@ -37,7 +37,6 @@ HIDDEN = {
     "sessions",
     "version",
     # What staff may do; see dynamo.auth.
-    "groups",
     "permissions",
 }
 
