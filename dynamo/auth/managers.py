@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from typing import Any, Never, Self, cast
 
 from django.contrib.auth.models import BaseUserManager
 from django.views.decorators.debug import sensitive_variables
@@ -82,11 +82,11 @@ class UserManager(Manager[Any]):
         """Like `create_user`."""
         return self.create_user(**values)
 
-    def get(self, **values: object) -> Any:
+    def get(self, *conditions: Never, **values: object) -> Any:
         """As of other models; USERNAME_FIELD takes all that `AbstractUser.named` does."""
         if values.keys() == {self.model.USERNAME_FIELD}:
             return self.model.named(values[self.model.USERNAME_FIELD])
-        return super().get(**values)
+        return super().get(*conditions, **values)
 
     def get_by_natural_key(self, username: str) -> Any:
         return self.model.find(**{self.model.USERNAME_FIELD: username})

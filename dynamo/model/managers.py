@@ -49,21 +49,30 @@ _INSTEAD = {
     "values_list": _PART,
 }
 
-#: Calls of models that querysets do not have.
-_OF_MODELS = {"acreate_many", "aget_or_none", "create_many", "find", "get_or_none", "scan"}
-
 
 class Items(Generic[M]):
-    """Items that are read each time they are needed, for code that takes a queryset."""
+    """Items that are read when they are needed, for code that takes a queryset.
+
+    As in Django, an object reads them once, `all()` is another object, and `iterator()` keeps none.
+    """
 
     _prefetch_related_lookups = ()
+    _items: list[M] | None = None
 
     def __init__(self, model: type[Any], read: Callable[[], Iterable[M]] | None = None) -> None:
         self.model = model
         self._read = read
 
+    def _fetched(self) -> list[M]:
+        if self._items is None:
+            self._items = [*self.iterator()]
+        return self._items
+
     def __iter__(self) -> Iterator[M]:
-        return iter((self._read or self.model.scan)())
+        return iter(self._fetched())
+
+    def __len__(self) -> int:
+        return len(self._fetched())
 
     async def __aiter__(self) -> AsyncIterator[M]:
         for item in await in_thread(list, self):
@@ -76,17 +85,17 @@ class Items(Generic[M]):
         raise TypeError(self._refusal("[…]"))
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[M]:
-        return iter(self)
+        return iter((self._read or self.model.scan)())
 
     def all(self) -> "Items[M]":
-        return self
+        return Items(self.model, self._read)
 
     def exists(self) -> bool:
-        return next(iter(self), None) is not None
+        return next(self.iterator() if self._items is None else iter(self), None) is not None
 
     aexists = asynchronous(exists)
 
-    def get(self, **values: object) -> M:
+    def get(self, *conditions: Never, **values: object) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.
 
         Costs as `get` and `find`; of some items, and to read these.
@@ -95,8 +104,11 @@ class Items(Generic[M]):
             DoesNotExist: no item has them, or it is not among these items.
             TypeError: neither the key nor the attributes of one `Unique`.
         """
+        if conditions:
+            name = self.model.__name__
+            raise TypeError(f"Use {name}.objects.get(pk=…) or {name}.get(…) of a key.")
         found: M = self.model._get_by(**values)
-        if self._read and found not in [*self]:
+        if self._read and found not in self:
             raise self.model.DoesNotExist
         return found
 
@@ -108,24 +120,28 @@ class Items(Generic[M]):
             raise AttributeError(self._refusal(name))
 
     def filter(self, *conditions: Never, **values: Never) -> Never:
-        # Django's own views of one object call it.
-        views = " Generic views are those of dynamo.views." if "pk" in values else ""
-        raise AttributeError(f"{self._refusal('filter')}{views}")
+        # Django's own views of one object call it with a key.
+        one = ""
+        if "pk" in values:
+            one = " One item: objects.get(pk=…). Generic views are those of dynamo.views."
+        raise AttributeError(f"{self._refusal('filter')}{one}")
 
     def count(self) -> Never:
         # `list` calls it for the length of a form field's choices, and ignores a TypeError.
         raise TypeError(self._refusal("count"))
 
     def _refusal(self, name: str) -> str:
-        model = getattr(vars(self).get("model"), "__name__", "Model")
-        return f"{model}.objects has no {name!r}. Use {_instead_of(name, model)}."
+        model = vars(self).get("model")
+        called = getattr(model, "__name__", "Model")
+        instead = _instead_of(name, called)
+        if not hasattr(QuerySet, name) and callable(getattr(model, name, None)):
+            instead = f"{called}.{name}(…)"
+        return f"{called}.objects has no {name!r}. Use {instead}."
 
 
 def _instead_of(name: str, model: str) -> str:
     """What to use instead of a call of querysets."""
     instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
-    if name in _OF_MODELS:
-        instead = f"{{model}}.{name}(…)"
     return instead.format(model=model)
 
 
@@ -160,6 +176,13 @@ class Manager(AltersData, Items[M]):
     def __iter__(self) -> Iterator[M]:
         return iter(self.get_queryset())
 
+    def __len__(self) -> Never:
+        # It is not read here, because `list` asks for the length as well.
+        self.count()
+
+    def iterator(self, chunk_size: int | None = None) -> Iterator[M]:
+        return self.get_queryset().iterator()
+
     def get_queryset(self) -> Items[M]:
         """What `all` and `get` find; a subclass may return `self.page(…)`."""
         return Items(self.model)
@@ -168,9 +191,9 @@ class Manager(AltersData, Items[M]):
         """All items, in no order: each use reads the whole table."""
         return self.get_queryset()
 
-    def get(self, **values: object) -> M:
+    def get(self, *conditions: Never, **values: object) -> M:
         """As that of `get_queryset`."""
-        return self.get_queryset().get(**values)
+        return self.get_queryset().get(*conditions, **values)
 
     def using(self, alias: str | None) -> "Manager[M]":
         refuse_alias("objects", alias)

@@ -73,6 +73,13 @@ class Page(Sequence[M]):
     next: str | None
     damaged: list[DamagedItem] = field(default_factory=list)
 
+    def has_next(self) -> bool:
+        return self.next is not None
+
+    def next_page_number(self) -> str | None:
+        """The cursor, for templates that were written for Django's pages."""
+        return self.next
+
     def __len__(self) -> int:
         return len(self.items)
 

@@ -14,6 +14,7 @@ from django.core import serializers
 from django.core.exceptions import FieldError, ObjectDoesNotExist, ValidationError
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.template import Context, Template
 from django.test import RequestFactory
 from django.utils.translation import gettext_lazy
 from django.views import generic
@@ -449,7 +450,7 @@ def test_every_method_has_an_asynchronous_form() -> None:
 def test_async_for_reads_page_by_page(requests_sent: Requests) -> None:
     pets = [Pet.create(name=f"{number}") for number in range(5)]
     overwrite(pets[0], visits={"S": "damaged"})
-    requests_sent.clear()
+    requests_sent.operations.clear()
 
     async def read(found: Any) -> list[Any]:
         return [item async for item in found]
@@ -601,6 +602,14 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
     assert (bool(Pet.objects.all()), bool(Pet.objects.none())) == (True, False)
     with pytest.raises(TypeError, match=r"page\(…\)"):
         Pet.objects.all()[:10]
+    for call in (lambda: len(Pet.objects), Pet.objects.all().count):
+        with pytest.raises(TypeError, match="sum"):
+            call()
+    for find in (Pet.objects.get, Pet.objects.all().get):
+        with pytest.raises(TypeError, match=r"Use Pet.objects.get\(pk=…\) or Pet.get\(…\)"):
+            find(tom.pk)
+    with pytest.raises(AttributeError, match=r"One item: objects.get\(pk=…\)"):
+        Pet.objects.filter(pk=tom.pk)
     assert Pet.objects.using("default").get(chip="A1") == tom
     with pytest.raises(TypeError, match="leave out using='other'"):
         Pet.objects.using("other")
@@ -620,6 +629,21 @@ def test_shortcuts_and_managers_read_by_key_and_unique() -> None:
         assert await Pet.objects.all().aexists()
 
     asyncio.run(read())
+
+
+def test_items_are_read_once_and_templates_show_their_number(requests_sent: Requests) -> None:
+    for number in range(3):
+        Basket.create(shop="north", number=number)
+    requests_sent.operations.clear()
+    text = "{% if found %}{{ found|length }}:{% for one in found %}{{ one.number }}{% endfor %}"
+    found = Basket.objects.page("north")
+
+    shown = Template(text + "{% endif %}").render(Context({"found": found}))
+
+    assert shown == "3:012"
+    assert requests_sent.operations == ["Query"] * 2  # `if` reads as little as it can
+    assert [*found] == [*found.all()]
+    assert requests_sent.operations == ["Query"] * 3
 
 
 def test_a_manager_of_ones_own_finds_what_its_get_queryset_returns(
