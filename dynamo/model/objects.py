@@ -256,7 +256,8 @@ class ItemObject(Keyed):
     def _become(self, stored: Item, before: Item, written: Collection[str] = ()) -> None:
         """Become the item `stored`, but keep what was set since this object was `before`.
 
-        The attributes named in `written` are taken from `stored` in any case.
+        The attributes named in `written` are taken from `stored` in any case. If others changed
+        what was set here, the next write requires the version of `before`, and so is Stale.
         """
         others = [
             attribute
@@ -266,6 +267,8 @@ class ItemObject(Keyed):
         assigned = self._assigned(before, [other for other in others if other[0] not in written])
         self._set_values(stored, [other for other in others if other[0] not in assigned])
         self._note_stored(stored)
+        if assigned:
+            self.expect_version(self._version_of(before))
 
     # Versions -------------------------------------------------------------------------------------
 

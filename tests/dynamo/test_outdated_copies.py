@@ -341,3 +341,23 @@ def test_ensure_accepts_what_another_call_has_done_alone_only(joins: bool) -> No
         else:
             ensure(copies[1], club="go")
             assert copies[1].stored == Member.get(member.pk).stored
+
+
+@pytest.mark.parametrize("attribute", ["card", "club"])
+def test_a_count_of_an_outdated_copy_does_not_make_what_it_has_assigned_current(
+    attribute: str,
+) -> None:
+    member = ann(card="A-17")
+    copied = Member.get(member.pk)
+    member.change(card="A-18")
+    setattr(copied, attribute, "typed")
+
+    copied.change(add={"visits": 1})
+
+    # Nobody else wrote the club, and the count has read the item.
+    with pytest.raises(Member.Stale) if attribute == "card" else nullcontext():
+        copied.save()
+    read = Member.get(member.pk)
+    assert (read.card, read.visits) == ("A-18", 1)
+    copied.refresh()
+    copied.change(card="A-19")

@@ -323,21 +323,6 @@ def test_an_item_without_a_version_has_an_etag_that_a_write_changes(api: APIClie
     assert api.get(url)["ETag"] != first
 
 
-def test_a_change_while_the_view_works_is_a_412() -> None:
-    class Overtaken(Players):
-        def get_object(self) -> Any:
-            item = super().get_object()
-            Player.get(item.pk).change(name="Other")
-            return item
-
-    item = player()
-    request = APIRequestFactory().patch("/", {"name": "Mine"}, format="json")
-
-    answer = Overtaken.as_view({"patch": "partial_update"})(request, pk=item.pk)
-
-    assert (answer.status_code, Player.get(item.pk).name) == (412, "Other")
-
-
 def test_an_idempotency_key_creates_once_for_each_user(api: APIClient) -> None:
     def post(name: str, user: str, key: str = "k") -> Any:
         sent = {"email": f"{user}@example.org", "team": "red", "name": name}
