@@ -175,7 +175,7 @@ class Lease(AltersData):
             self._lose(_LATE)
 
     def _lose(self, why: str) -> None:
-        # Several threads may notice it at the same time; only the first reason is logged.
+        # Several threads may notice the loss at the same time. Only the first reason is logged.
         with self._changing:
             if self._state is _State.LOST:
                 return
@@ -360,13 +360,13 @@ class _Heartbeats:
                 lease = min(self._due, key=self._due.__getitem__)
                 left = self._due[lease] - now()
                 if left <= 0 and lease.is_held:
-                    # It is due again when the lease is over, unless the renewal is answered before.
+                    # Until the renewal is answered, the next due time is the end of the lease.
                     self._due[lease] = now() + max(lease.remaining_seconds, LOOK_SECONDS)
                     return lease
                 left = min(max(left, 0.0), LOOK_SECONDS)
                 self._wakes_at = now() + left
                 self._changed.wait(left)
-                # After the wait: the thread then serves many short leases, one after the other.
+                # Removed only after the wait, so that one thread serves many short leases in turn.
                 self._due = {lease: due for lease, due in self._due.items() if lease.is_held}
             self._thread = None
             return None
@@ -379,7 +379,7 @@ class _Heartbeats:
             with self._changed:
                 self._due.pop(lease, None)
         except Exception as error:
-            # Whatever failed: while the lease lasts, the next attempt may succeed.
+            # Any error is retried, because the next attempt may succeed while the lease lasts.
             self._retry_later(lease, error)
         else:
             lease.failures = 0

@@ -105,7 +105,7 @@ class Lock(AltersData):
             raise ValueError("poll_seconds must be a finite number above 0.")
         if wait_seconds is not None and not wait_seconds >= 0:
             raise ValueError("wait_seconds must not be negative.")
-        # It is stored in whole milliseconds.
+        # The lease is stored in whole milliseconds.
         self.lease_seconds = round(lease_seconds * 1000) / 1000
         self.poll_seconds = poll_seconds
         if wait_seconds is None:
@@ -189,7 +189,7 @@ class Lock(AltersData):
             lease.check()
             leases.keep(lease)
         except BaseException:
-            # Nothing would renew it, and nothing else can release it.
+            # Otherwise the lock stays held until the lease expires, and nobody has the lease.
             with suppress(DynamoError):
                 lease.release()
             raise
@@ -231,7 +231,7 @@ class Lock(AltersData):
                 yield max(0.0, min(pause, min(watch.ends_at, gives_up_at) - now()))
                 if now() < watch.ends_at:
                     stored = requests.read(self.name)
-                # Without a read: the next turn takes the lock, if it still is as it was.
+                # At its end the lock is not read: the next round takes it if it is unchanged.
             at = now()
         return lease
 
@@ -272,7 +272,7 @@ class Lock(AltersData):
     async def __aexit__(
         self, _kind: object, error: BaseException | None, _traceback: object
     ) -> None:
-        # Shielded: a task that is cancelled now releases the lock all the same.
+        # Shielded, so that a task that is cancelled now still releases the lock.
         leaving = submit(self._leave, asyncio.current_task(), error)
         await asyncio.shield(asyncio.wrap_future(leaving))
 
@@ -286,7 +286,7 @@ class Lock(AltersData):
 def _release_unclaimed(step: Future[float | Lease]) -> None:
     """Release the lock if this step of a cancelled task acquired it."""
     if not step.cancelled() and not step.exception() and isinstance(lease := step.result(), Lease):
-        # Sent by the pool, because this may run in the event loop.
+        # The pool sends the request, because this function may run in the event loop.
         submit(_release, lease)
 
 

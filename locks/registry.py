@@ -26,7 +26,7 @@ from locks.models import RELEASED, LockItem
 
 Value = TypeVar("Value")
 
-#: A longer lease (30 years) is taken for damage.
+#: A stored lease that is longer (about 30 years) counts as damaged.
 LONGEST_LEASE_SECONDS = 1_000_000_000
 
 #: How often a lock is read and broken again if its holder renewed in between, which is rare.
@@ -117,7 +117,7 @@ class HolderWatch(Watch):
         try:
             requests.break_seen(self._name, lock.stored, delete=True)
         except LockChanged:
-            # It renewed at this moment.
+            # The holder has just renewed the lock.
             return False
         return True
 

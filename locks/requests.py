@@ -99,7 +99,8 @@ def take(
     condition = _FREE if instead_of is None else _unchanged(instead_of)
     request = update.request(_address(name), **condition)
     request["ReturnValues"] = "ALL_NEW"
-    # It counts the token up, but can be repeated: once it has arrived, its condition is false.
+    # The request can be repeated although it counts the token up: once it was carried out, its
+    # condition is false.
     outcome = write_one("UpdateItem", request)
     if outcome:
         return True, outcome.item
@@ -127,7 +128,7 @@ def release_held(name: str, versions: Sequence[str], version: str) -> bool:
     """
     request = Update(_released(version)).request(_address(name), **_held(versions))
     outcome = write_one("UpdateItem", request)
-    # The next holder may have been faster than our repetition.
+    # If an earlier attempt released the lock, another process may hold it by now.
     return bool(outcome) or outcome.repeated or _version_of(outcome.stored) in versions
 
 

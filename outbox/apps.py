@@ -17,7 +17,7 @@ class OutboxConfig(AppConfig):
     stop = threading.Event()
 
     def ready(self) -> None:
-        """Nothing here imports models."""
+        """Connect the system check and `runserver`, without importing models."""
         from outbox import checks  # noqa: F401 - registers them
 
         serving.connect(self._run_tasks)

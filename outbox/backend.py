@@ -58,7 +58,7 @@ class TaskBackend(BaseTaskBackend):
             if apps.apps_ready and not apps.is_installed(app):
                 raise ImproperlyConfigured(f"TASKS: add {app} to INSTALLED_APPS, for its table.")
         if not self.queues:
-            # For Django, that would be queues of any name.
+            # Django takes an empty list as permission for queues of any name.
             raise ImproperlyConfigured(
                 "TASKS: outbox.TaskBackend needs at least one name in QUEUES. Its workers look "
                 "for no other queues."
@@ -104,7 +104,7 @@ class TaskBackend(BaseTaskBackend):
                     self._look_for_workers(item.partition)
 
             own.on_commit(item, tell)
-        # A request id that was used before, or a lost reply.
+        # A refusal means that the task was enqueued before, perhaps by a request without a reply.
         return self.get_result(item.id) if write is None and own.refusals else result
 
     def _look_for_workers(self, partition: str) -> None:

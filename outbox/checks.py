@@ -17,7 +17,7 @@ def check_workers(**_options: object) -> list[CheckMessage]:
     try:
         waits = max((waited_seconds(partition) for partition in partitions()), default=0)
     except DynamoError:
-        # `dynamo.tables.checks` reports it.
+        # The check of `dynamo.tables.checks` reports the error.
         return []
     if waits < LONG_SECONDS:
         return []

@@ -30,7 +30,7 @@ Schedule = Mapping[str, Mapping[str, Any]]
 #: The sort key of the item of a schedule.
 SLOT = "slot"
 
-#: When a schedule that could not be enqueued is tried again.
+#: The pause before a schedule that could not be enqueued is tried again.
 AGAIN_AFTER = timedelta(minutes=1)
 
 
@@ -52,7 +52,7 @@ class Schedules:
             if name in self._due and at < self._due[name]:
                 continue
             try:
-                # A time that is now counts.
+                # With this microsecond, a time that equals `at` counts as due.
                 until = at.replace(microsecond=1)
                 self._enqueue(name, options, next(CronSim(options["cron"], until, reverse=True)))
                 self._due[name] = next(CronSim(options["cron"], at))
@@ -85,7 +85,7 @@ class Schedules:
                     item.change(run_after=slot, write=write)
                     task.using(write=write).enqueue(*args, **kwargs)
         except (AlreadyExists, Stale, Refused):
-            # Another worker was faster.
+            # Another worker has enqueued it.
             pass
 
     def _task_of(self, options: Mapping[str, Any]) -> Task:

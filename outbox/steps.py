@@ -52,7 +52,7 @@ from outbox.models import (
 )
 from outbox.tasks import Retry, new_result
 
-#: The rest of an item is for errors and the return value.
+#: The largest stored task. The rest of an item's 400 KB is for errors and the return value.
 MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 #: The last errors that a record keeps, and the last characters of each traceback.
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
@@ -112,7 +112,7 @@ def store(
 
     with joined(write) as write:
         record.insert(write=write, explained=explained)
-        # Without a transaction around it, a repetition is told by the record alone.
+        # Part of the write of the record, which alone decides whether this is a repetition.
         alone = Transaction()
         item.insert(write=alone)
         write.add(*(replace(put, part_of=record) for put in alone))
@@ -257,9 +257,9 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
     except Stale:
         return None
     if not _is_current(item):
-        # Its id is not its place, so it has a record.
+        # The task was moved, so it has a record.
         item.record = TaskItem.get_or_none(item.id, RECORD)
-    # Otherwise this worker was stopped, and the task was placed again in the meantime.
+    # If the task is not current, this worker was stopped, and the task was placed again.
     return Attempt(item) if _is_current(item) else None
 
 
@@ -295,7 +295,7 @@ def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) 
     if write is not None:
         item.delete(write=write)
         return
-    # The end is recorded. If this is lost, `recover` does it.
+    # The end is already recorded. If this deletion fails, `recover` repeats it.
     with suppress(DynamoError):
         item.delete()
 
@@ -381,7 +381,7 @@ def fail(item: TaskItem, error: BaseException) -> float | None:
     Costs and raises as `place_again`.
     """
     retry: Retry = backend_of(item).retry_of(item.function)
-    # Its repetition would return the same.
+    # Such a task is not repeated, because it would return the same value again.
     is_final = isinstance(error, InvalidReturnValue)
     pause = None if is_final else retry.pause(item.failures + 1, error)
     place_again(item, pause=pause, error=error)

@@ -75,7 +75,7 @@ class Retry:
         """
         if failures >= self.attempts or isinstance(error, self.never_repeated()):
             return None
-        # Full jitter: tasks that failed together are not repeated together.
+        # Full jitter, so that tasks that failed together are repeated at different times.
         return random.uniform(0, min(self.longest, self.delay * 2.0 ** (failures - 1)))  # noqa: S311 - no secret
 
 
@@ -136,11 +136,11 @@ class Task(base.Task):
         return result
 
     async def aenqueue(self, *args: object, **kwargs: object) -> base.TaskResult:
-        """Django's. With `write` it sends nothing."""
+        """As in Django. With `write`, no request is sent."""
         if self.write is not None:
             return self.enqueue(*args, **kwargs)
         with joined(None):
-            pass  # It raises TypeError in the block of a transaction, as `enqueue` does.
+            pass  # in the block of a transaction this raises TypeError, as `enqueue` does
         return await self.get_backend().aenqueue(self, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -182,7 +182,7 @@ def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskRe
 class TaskContext(base.TaskContext):
     """Django's context, by which a task can end in the transaction of its effect."""
 
-    #: No attempt follows if this one fails.
+    #: Whether this is the last attempt: if it fails, none follows.
     is_last: bool = True
     #: Adds the end of the task to a transaction.
     end: Callable[[Transaction, object], object] = lambda _write, _value: None

@@ -82,7 +82,7 @@ class Ran:
 
 
 def _shown(error: BaseException) -> str:
-    # Also if `str` of the error fails.
+    # Unlike `str(error)`, this function does not fail if the error's own `__str__` fails.
     return format_exception_only(error)[-1].strip()
 
 
@@ -154,7 +154,7 @@ class Worker:
         try:
             while not self._stopping.is_set():
                 self._wake.clear()
-                # One that ends now may have enqueued another one after the look.
+                # Read before the look: a task that ends later may have enqueued another one.
                 was_idle = not self._running
                 for schedules in self._schedules:
                     schedules.enqueue_due()
@@ -198,7 +198,7 @@ class Worker:
         well.
         """
         self._only_deferred, self._is_full = self._is_full, False
-        # Workers meet less often if the order is another one each time.
+        # In a random order, workers rarely read the same partition at the same time.
         random.shuffle(self._partitions)
         found = self._find(self._partitions, once)
         has_recovered = self._recover([item for item in found if item.lease], at_once=once)
@@ -211,7 +211,7 @@ class Worker:
 
     def _find(self, partitions: list[str], is_consistent: bool) -> list[TaskItem]:
         """The tasks of partitions that are due, without those that this worker runs."""
-        # A read may still show tasks that have ended since.
+        # A read may show tasks that have ended in the meantime, so `running` is noted before it.
         running = {*self._running}
         looks = together(*(partial(self._read, name, is_consistent) for name in partitions))
         running |= self._running.keys()
@@ -266,7 +266,7 @@ class Worker:
         look_at = clock_now() + LOOK_SECONDS
         has_given = False
         while self._wait_for(self._free.acquire, LONGEST_PAUSE):
-            # It stays free: no other thread of this worker takes one.
+            # The slot stays free, because only this thread takes slots.
             self._free.release()
             is_over = self._stopping.is_set() or (has_given and clock_now() > look_at)
             item = None if is_over else next(items, None)
@@ -288,7 +288,7 @@ class Worker:
             del self._running[item.id]
             self._used_at = clock_now()
             self._free.release()
-            # Those that the task opened to other databases: this thread ends.
+            # The task may have opened connections to other databases, and this thread ends.
             connections.close_all()
 
     def _claim_and_run(self, item: TaskItem) -> None:
@@ -343,7 +343,7 @@ class Worker:
 
     def _is_gone(self, holder: Holder, at_once: bool) -> bool:
         if holder == self._holder:
-            # A claim or an end of this worker got no answer.
+            # A request of this worker got no answer, so the task still names it as the holder.
             return True
         watch = self._watches[holder]
         is_new = watch.ends_at == math.inf
@@ -369,7 +369,7 @@ class Worker:
 
     def _give_back(self, claimed: TaskItem) -> None:
         """Place a task again that a thread of this worker still runs."""
-        # Not `claimed`, which that thread may be changing.
+        # Read again, because that thread may be changing `claimed`.
         item = TaskItem.get_or_none(claimed.partition, claimed.sort)
         if item is None or item.workers != claimed.workers or not steps.is_unfinished(item):
             return
@@ -438,7 +438,7 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
         value = task.call(*arguments, **result.kwargs)
         if attempt.ending and not attempt.has_ended:
             write, value = attempt.ending
-            # If its effect had happened before, only the task is left to end.
+            # A discarded transaction was committed by an earlier attempt: only the task must end.
             if not write.is_discarded:
                 raise NotFinished(item.function)
         if not attempt.has_ended:

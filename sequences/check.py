@@ -132,7 +132,7 @@ def check_series(
         counters = _read_items([model.counter_of(name) for name in names])
         items = chain.from_iterable(_items_of(model, name, attributes, progress) for name in names)
     with Spool() as claims, Spool() as requests:
-        # Before the items: what is issued from here on is not checked.
+        # Counters are read before the items, so that items issued from here on are not checked.
         for counter in counters:
             _claim_counter(model, counter, claims)
         for item in items:
@@ -224,7 +224,7 @@ class SeriesCheck:
     def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
         """Return the report; None if the series did not exist yet when the check began."""
         for at, about in groupby(entries, key=itemgetter(1)):
-            # None if it is not a whole number above 0.
+            # The number is None if it is not a whole number above 0.
             number = int(at) or None if at.isdigit() else None
             # The guard item that the item of this number has, and whether it is yet to be found.
             guard_key, is_missing = "", False
@@ -259,7 +259,7 @@ class SeriesCheck:
         """Count the item; whether it was issued when the check began, under a right number."""
         is_issued = False
         if number is None or number < self.report.first:
-            # We never write such a number, so there is no transaction to wait for.
+            # This library never writes such a number, so no transaction can explain it.
             self.report.beyond.add(at[1:] if at.startswith("-") else number or 0)
         elif number <= self._last:
             self._suspect_gap(number)

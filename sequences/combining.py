@@ -51,11 +51,11 @@ class Caller(Generic[Ask, Answer]):
     ends_at: float
     is_decided: bool = False
     _outcome: Answer | Exception | None = None
-    #: A request was sent for it, or may be sent at any moment.
+    #: A request was sent for this caller, or may be sent at any moment.
     is_sent: bool = False
-    #: It does not wait any more: no request is sent for it from now on.
+    #: The caller does not wait any more, so no request is sent for it from now on.
     has_left: bool = False
-    #: Held to change one of these two by the other.
+    #: Held while `is_sent` or `has_left` is set depending on the other one.
     _marking: threading.Lock = field(default_factory=threading.Lock)
     #: Held while the caller waits. Each has its own, so that only callers with work wake up.
     _sleep: threading.Lock = field(default_factory=threading.Lock)

@@ -290,7 +290,7 @@ def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
             except ConditionFailed:
                 if _set(sequence, sequence.initial_value, f"currentValue {beyond} :limit", limit):
                     return sequence.initial_value
-            # Another caller started over; or the value is not a number, and this read raises.
+            # Another caller has reset the counter. If its value is not a number, this read raises.
             _read(sequence.name)
             if time.monotonic() > ends_at:
                 raise CounterContended(sequence.name)

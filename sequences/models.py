@@ -68,11 +68,11 @@ class Counter(PlainModel):
         if int(stored.get("currentValue", {"N": "-1"})["N"]) >= last:
             if "firstValue" in stored or "firstValue" not in values:
                 return False
-            # Items of the series were loaded before.
+            # Earlier items of the series were already loaded.
             values = {"firstValue": values["firstValue"]}
             condition = "currentValue >= :last"
         request = Update(values).request(address, condition, values={":last": typed_number(last)})
-        # If it is refused, the counter has come as far since it was read.
+        # If this is refused, the counter has reached this number since it was read.
         return bool(write_one("UpdateItem", request)) or cls.advance(item)
 
     @classmethod

@@ -161,7 +161,7 @@ class _Signals:
     def __init__(self) -> None:
         self._has_command = False
         self._before: dict[int, Any] = {}
-        # Of this kind, because a handler may put a number while `wait` takes another one.
+        # A SimpleQueue, because a signal handler may put a number while `wait` takes another one.
         self._numbers: SimpleQueue[int] = SimpleQueue()
 
     def __enter__(self) -> Self:
@@ -182,7 +182,7 @@ class _Signals:
     def begin_to_pass_on(self, *, in_own_group: bool) -> None:
         self._has_command = True
         if in_own_group:
-            # It would stop this process alone, and the lease would end while the command runs.
+            # SIGTSTP would stop only this process, and the lease would end while the command runs.
             self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._arrived)
 
     def wait(self, seconds: float) -> int | None:

@@ -50,7 +50,8 @@ def _faults(item: TaskItem) -> list[str]:
     elif item.lease is None and item.due_seconds > LONG_SECONDS:
         faults.append("waiting")
     elif item.lease is not None:
-        # Its worker is gone, and no other one has noticed it. Clocks may differ by minutes.
+        # Reported if its worker is gone and no other worker has taken over. Clocks may differ by
+        # minutes.
         at = now() - timedelta(seconds=LONG_SECONDS)
         try:
             is_gone = look(item.lease).is_silent(at)
