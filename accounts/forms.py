@@ -14,7 +14,7 @@ from django.contrib.auth.forms import (
     SetPasswordMixin,
 )
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxLengthValidator
+from django.core.validators import EMPTY_VALUES, MaxLengthValidator
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
@@ -28,7 +28,7 @@ from dynamo.auth.addresses import EMAIL_MAX_LENGTH
 from dynamo.auth.forms import RepeatableMixin
 from dynamo.auth.passwords import PASSWORD_MAX_LENGTH
 from dynamo.auth.usernames import clean_username
-from dynamo.forms import ModelForm, RequestIdForm
+from dynamo.forms import ModelForm, RequestIdForm, refused_values
 
 M = TypeVar("M", bound=Model)
 
@@ -73,6 +73,9 @@ class AccountForm(forms.Form):
     An operator may choose a username that is reserved (`ACCOUNTS_RESERVED_USERNAMES`).
     """
 
+    #: The account with the clean values, which is not stored.
+    account: AbstractAccount
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         names = account_model().sign_up_fields
@@ -82,6 +85,19 @@ class AccountForm(forms.Form):
     def account_field(self, name: str) -> forms.Field:
         """The form field of an attribute of the account."""
         return account_model().form_field(name)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what could not be stored."""
+        names = account_model().sign_up_fields
+        typed = {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if name in names and value not in EMPTY_VALUES
+        }
+        self.account = account_model()(**typed)
+        for name, error in refused_values(self.account, typed):
+            self.add_error(name, error)
+        return self.cleaned_data
 
     def account_values(self) -> dict[str, Any]:
         """The clean values, as `register` takes them."""
@@ -126,12 +142,8 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
     def clean(self) -> dict[str, object]:
         """Check the password by Django's rules, which compare it with the other values."""
         self.validate_passwords()
-        typed = {
-            name: value
-            for name, value in self.cleaned_data.items()
-            if name in account_model().sign_up_fields
-        }
-        self.validate_password_for_user(account_model()(**typed))
+        super().clean()
+        self.validate_password_for_user(self.account)
         return self.cleaned_data
 
 

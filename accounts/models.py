@@ -23,13 +23,14 @@ epoch ends every session, also for code that reads only Django's session.
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import MapAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
@@ -48,10 +49,12 @@ from dynamo.auth.usernames import (
     comparable_username,
 )
 from dynamo.client.plain import per_class
+from dynamo.forms import INVALID
 from dynamo.inputs import Choice, InputAttribute, SingleLine
 from dynamo.wire.attributes import FormAttribute
 from dynamo.wire.fields import AttributeField
 from dynamo.wire.types import Item
+from dynamo.wire.values import typed_value
 
 #: This attribute never changes, so it tells apart two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -195,7 +198,7 @@ class AbstractAccount(AbstractUser):
             return attribute.form_field(**changes)
         field = cast(forms.Field, cls._meta.get_field(name).formfield())
         # Forms that are not those of a model do not check them.
-        field.validators += getattr(attribute, "validators", [])
+        field.validators += [*getattr(attribute, "validators", []), partial(_storable, attribute)]
         return field
 
     def clean(self) -> None:
@@ -297,6 +300,13 @@ class AbstractAccount(AbstractUser):
     def sessions_read(self) -> dict[str, dict[str, object]]:
         """The entries of the sessions as they were read, by id."""
         return {} if self.sessions is None else self.sessions.as_dict()
+
+
+def _storable(attribute: Any, value: object) -> None:
+    try:
+        typed_value(attribute, value)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ValidationError(INVALID, "invalid") from error
 
 
 def account_model() -> type[AbstractAccount]:

@@ -24,6 +24,7 @@ their fields. `null=True` and `default=""` mean that a field is not required. Un
 
 import re
 import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -50,6 +51,7 @@ from dynamo.runtime.altering import AltersData
 from dynamo.transactions import Transaction
 from dynamo.wire.attributes import StrOrPromise
 from dynamo.wire.fields import AttributeField
+from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, item_bytes, typed_value
 
 __all__ = ["REQUEST_ID_SECONDS", "ModelForm", "RequestIdForm", "modelform_factory"]
@@ -95,6 +97,29 @@ def _as_returned(field: forms.Field, value: object) -> object:
         text = "\n".join(re.split("\r\n?|\n", value))
         return text.strip() if getattr(field, "strip", False) else text
     return value
+
+
+def refused_values(
+    item: Model, names: Collection[str], keys: Mapping[str, Callable[[Item], object]] | None = None
+) -> Iterator[tuple[str | None, Invalid]]:
+    """What a write of `item` would refuse: unique values that are too long, or a too large item.
+
+    Yields the errors with the attribute of `names` that they concern. `keys` are further checks.
+    """
+    stored = item.serialize(null_check=False)
+    checks = [*(keys or {}).items()]
+    for unique in item._unique_keys:
+        if own := [name for name in unique.names if name in names]:
+            # The longest value is most likely too long to be compared.
+            longest = max(own, key=lambda name: len(str(getattr(item, name))))
+            checks.append((longest, unique.key))
+    for name, check in checks:
+        try:
+            check(stored)
+        except ValueError:
+            yield name, Invalid(INVALID, "invalid")
+    if item_bytes(stored) > ITEM_MAX_BYTES:
+        yield None, Invalid(TOO_LARGE, code="too_large")
 
 
 class HiddenField(forms.CharField):
@@ -265,24 +290,15 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
 
     def _check_item(self) -> None:
         """Find what a write would refuse before it is sent."""
-        item = self.instance.serialize(null_check=False)
         usable = [name for name in self.model_fields if name not in self.errors]
-        checks = []
-        for unique in self.instance._unique_keys:
-            if names := [name for name in unique.names if name in usable]:
-                # The longest value is most likely too long to be compared.
-                longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
-                checks.append((longest, unique.key))
         hash_name = self.instance._key_names()[0]
-        if not self._is_edit and self.instance._identity() is not None and hash_name in usable:
-            checks.append((hash_name, self.instance._check_key))
-        for name, check in checks:
-            try:
-                check(item)
-            except ValueError:
-                self._add_djangos(name, Invalid(INVALID, "invalid"))
-        if item_bytes(item) > ITEM_MAX_BYTES:
-            self.add_error(None, Invalid(TOO_LARGE, code="too_large"))
+        asks_key = not self._is_edit and self.instance._identity() is not None
+        keys = {hash_name: self.instance._check_key} if asks_key and hash_name in usable else {}
+        for name, error in refused_values(self.instance, usable, keys):
+            if name is None:
+                self.add_error(None, error)
+            else:
+                self._add_djangos(name, error)
 
     # Errors ---------------------------------------------------------------------------------------
 

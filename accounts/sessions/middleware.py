@@ -56,7 +56,7 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
         """
         # If DynamoDB does not answer, rendering fails too, where the error becomes a 503 page.
         with suppress(Unavailable, TableMissing):
-            bool(request.user.is_authenticated)
+            bool(request.user)  # None under REST framework with UNAUTHENTICATED_USER = None
         return response
 
     def process_response(

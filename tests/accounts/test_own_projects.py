@@ -341,6 +341,8 @@ class Member(AbstractAccount):
 
 KINDS = """
 ann = Client()
+large = sign_up(ann, username="ann", email="ann@example.org", children="9" * 39)
+assert errors(large) == ["children"], large
 assert sign_up(ann, username="ann", email="ann@example.org", children="0").status_code == 302
 def stored():
     account = ann.get("/accounts/export/").json()["account"]

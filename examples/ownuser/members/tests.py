@@ -33,6 +33,8 @@ class MemberTests(TestCase):
         self.assertEqual([*form.errors], ["club", "membership_number"])
         form = self.sign_up(bob, "ann", "bob", "chess", "1").context["form"]
         self.assertEqual([*form.errors], ["username", "club", "membership_number"])
+        form = self.sign_up(bob, "bob", "bob", "chess" * 500, "1").context["form"]
+        self.assertEqual([*form.errors], ["club"])
         self.assertEqual(self.sign_up(bob, "bob", "bob", "go", "1").status_code, 302)
 
         profile = bob.post("/accounts/profile/", {"club": "chess"}).context["form"]

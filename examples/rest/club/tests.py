@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.test import Client, override_settings
 
 from dynamo.test import TestCase
 
 PASSWORD = "correct horse battery"
 ME = "/api/me/"
+NO_USER = {"UNAUTHENTICATED_USER": None}
 
 
 @override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
@@ -34,6 +36,8 @@ class ApiTests(TestCase):
 
     def test_a_session_of_the_pages_is_one_of_the_api(self) -> None:
         self.assertEqual(Client().get(ME).status_code, 403)
+        with override_settings(REST_FRAMEWORK=settings.REST_FRAMEWORK | NO_USER):
+            self.assertEqual(Client().get(ME).status_code, 403)
         browser, headers = self.signed_in()
         with self.max_requests(1):  # the session and the account, together
             shown = browser.get(ME).json()
