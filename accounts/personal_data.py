@@ -49,10 +49,16 @@ def account_of(user: AbstractAccount) -> dict[str, object]:
 
 
 def exported_by_apps(user: AbstractAccount) -> dict[str, object]:
-    """What receivers of `account_exporting` store about the account, by name."""
+    """What receivers of `account_exporting` store about the account, by name.
+
+    Raises:
+        ValueError: two of them use the same name, or that of something else in the export.
+    """
     parts: Sequence[tuple[object, Any]] = account_exporting.send(account_model(), user=user)
     exported: dict[str, object] = {}
-    for _receiver, part in parts:
+    for receiver, part in parts:
+        if repeated := (part or {}).keys() & {"account", "sessions", *exported}:
+            raise ValueError(f"{receiver} exports {', '.join(repeated)}, as something else does.")
         exported |= part or {}
     return exported
 

@@ -11,14 +11,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.contrib.auth.views import RedirectURLMixin
+from django.contrib.auth.views import RedirectURLMixin, redirect_to_login
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, resolve_url
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import Resolver404, resolve, reverse_lazy
+from django.urls import Resolver404, resolve, reverse, reverse_lazy
 from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -312,6 +312,10 @@ class ButtonView(LoginRequiredMixin, View, ABC):
         Raises:
             StaleUser: the account changed since it was read; the page shows a message about this.
         """
+
+    def handle_no_permission(self) -> HttpResponseRedirect:
+        """The sign-in page. It leads to the page of the button, because this one takes no GET."""
+        return redirect_to_login(reverse(self.return_to))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         try:

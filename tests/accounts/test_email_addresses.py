@@ -295,3 +295,15 @@ def test_the_button_cancels_the_change(client: Client, ann: User) -> None:
     assert "Cancel this change" not in page.text
     assert again(ann).pending_until is None
     assert client.post(link()).status_code == 410
+
+
+@pytest.mark.parametrize("button", [SEND, CANCEL])
+def test_a_button_whose_session_has_ended_leads_to_its_page_after_the_sign_in(button: str) -> None:
+    make_user(username="ann")
+    visitor = Client()
+
+    sign_in = visitor.post(button)["Location"]
+    typed = {"username": "ann", "password": PASSWORD}
+    answer = visitor.post(sign_in, typed, follow=True)
+
+    assert (answer.status_code, answer.request["PATH_INFO"]) == (200, PROFILE)

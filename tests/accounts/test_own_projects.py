@@ -318,6 +318,15 @@ sign_up(ann, username="ann", email="ann@example.org")
 pk = ann.get("/accounts/profile/").wsgi_request.user.pk
 Note.create(account=pk, text="mine")
 assert ann.get("/accounts/export/").json()["note"] == "mine"
+def another_app(user, **signal):
+    return {"note": "of another app"}
+account_exporting.connect(another_app)
+try:
+    ann.get("/accounts/export/")
+except ValueError as error:
+    assert "another_app" in str(error) and "note" in str(error)
+else:
+    raise AssertionError("one of them is missing")
 ann.post("/accounts/delete/", {"password": PASSWORD})
 assert Note.get_or_none(pk) is None
 """
