@@ -39,7 +39,7 @@ from dynamo.wire.types import Item
 
 KEY_LENGTH = 32
 
-# From Django's shortest key to this one. Any other value in a cookie costs no request.
+# Keys from Django's shortest length to `KEY_LENGTH`. For any other cookie no request is sent.
 _KEY = re.compile(rf"[{VALID_KEY_CHARS}]{{8,{KEY_LENGTH}}}")
 
 
@@ -72,7 +72,7 @@ class SessionStore(AltersData, cache.SessionStore):
     #: A method of Django that its stubs lack.
     _get_session: Callable[..., dict[str, object]]
 
-    #: The key that was drawn last, until something is stored under it.
+    #: The key that was drawn last, as long as nothing is stored under it.
     _unwritten_key: str | None = None
 
     #: Whether a request to store something under that key was sent; it may still arrive.
@@ -139,7 +139,7 @@ class SessionStore(AltersData, cache.SessionStore):
         try:
             self._write(values, must_create=must_create)
         except CacheValueTooLarge as error:
-            # Its text has the key, and a key in a log can be used to sign in.
+            # The text of the error contains the key. A key in a log could be used to sign in.
             raise CacheValueTooLarge("a session", error.size_bytes) from None
         self._unwritten_key = None
 

@@ -70,7 +70,7 @@ class Tables:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        # Kept while requests are refused.
+        # The clients of this engine are kept while all requests are refused.
         self._clients = PerProcess(sending._make_shared)
         with self._reached():
             self.all = all_tables()
@@ -185,7 +185,7 @@ def _failing(
     finally:
         sending._perform = perform
         if shared := sending._shared.made():
-            # Or pages would go on to fail fast after it.
+            # Otherwise the breaker stays open, and later pages fail fast.
             shared.breaker.note(0.0, None)
     if not hit:
         raise AssertionError("No request met the fault.")
@@ -296,7 +296,7 @@ class TablesMixin(_Base):
         cls._made = None
         if not has_database():
             cls.databases = set()
-        # Here an error of the engine belongs to the class; in `run` it would end the whole run.
+        # Opened here, so that an error of the engine fails the class and not the whole run.
         cls.enterClassContext(tables_of_process().open())
         super().setUpClass()
 

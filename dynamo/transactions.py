@@ -147,12 +147,12 @@ class Transaction(AltersData):
         self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         self._is_committed = False
-        #: What it collected was done before, by another transaction.
+        #: Whether another transaction has done the collected writes before.
         self.is_discarded = False
         self._has_failed = False
-        #: A commit got no answer. It can be repeated, with the same writes.
+        #: Whether a commit got no answer. It can be repeated with the same writes.
         self._may_be_committed = False
-        #: Set by a refused commit, in the order of the writes.
+        #: The refusals of a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
     def __bool__(self) -> bool:
@@ -316,14 +316,14 @@ class Transaction(AltersData):
         _check_size(writes)
         counting = [write for write in writes if not write.is_repeatable]
         if any(write.is_drawn and write.is_repeatable for write in writes):
-            # Once it is done, its condition is false.
+            # Its condition is false once it is done, so the transaction is not done twice.
             counting = []
         try:
             if counting and self._may_be_committed:
                 raise Unavailable("commit", "an earlier one got no answer", maybe_written=True)
             return self._sent(writes)
         except Unavailable as error:
-            # What may not be repeated can still be recognized, by its mark.
+            # A write that must not be repeated can be recognized by its mark.
             if not (error.maybe_written and counting and counting[0].is_drawn):
                 raise
             stored = None

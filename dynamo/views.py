@@ -139,7 +139,7 @@ class _ModelMixin(Generic[M], _View):
     """The base of the views."""
 
     def __class_getitem__(cls, types: object) -> type[Self]:
-        # Subscripting as in Generic would need all types.
+        # Generic would require all of its types.
         return cls
 
     def _known_model(self) -> type[Model] | None:

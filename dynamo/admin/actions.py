@@ -116,7 +116,7 @@ def _described(function: object, name: str) -> object:
 
 
 def as_stored(item: M) -> M:
-    """The item without what a form has put into it."""
+    """The item as it is stored, without the values that a form has set."""
     return item.from_raw_data(item.stored) if item.stored else item
 
 
@@ -148,7 +148,7 @@ class ActionAdmin(ListAdmin[M]):
             return False
         needed = self.permission(permission)
         self.admin_site.known_rights(request, needed)
-        # Again, with what was just read of the user's groups.
+        # Checked again, because the user's groups have just been read.
         if not self._is_permitted(request, permission, as_stored(obj)):
             raise PermissionDenied
         return bool(self.admin_site.commit(request, write, action, needed, on=obj, **about))
@@ -230,7 +230,7 @@ class ActionAdmin(ListAdmin[M]):
     def _act_on_selected(self, request: HttpRequest, actions: dict[str, Described]) -> HttpResponse:
         """Ask for confirmation of an action on the selected items, or run it."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
-        # Of the menus above and below the list, that of the button.
+        # There are menus above and below the list: take the one whose button was pressed.
         names = request.POST.getlist("action") or [""]
         name = names[-1 if request.POST.get("index") == "1" else 0]
         back = request.get_full_path()

@@ -131,7 +131,7 @@ class ChangeList:
         page = model_admin.get_page(request, self)
         self.result_list = page.items
         self.next = page.next
-        # Equal, so that the page neither shows a count nor offers to select what it does not show.
+        # Both are equal, so that the page shows no count and offers no selection of other pages.
         self.result_count = self.full_result_count = len(self.result_list)
         self.count_note = model_admin.count_note(request)
         self.is_too_short = bool(self.query) and model_admin.is_too_short(request, self.query)
@@ -207,7 +207,7 @@ class ListAdmin(Options[M]):
             "action_form": action_form,
             "selection_note": djangos_text("0 of %(cnt)s selected") % count,
             "is_popup": changelist.is_popup,
-            # An item that is added in the window of a look-up is not chosen by that.
+            # Not in the window of a look-up, because an added item would not be chosen there.
             "has_add_permission": not changelist.is_popup and self.has_add_permission(request),
             **{option: getattr(self, option) for option in options},
             **(extra_context or {}),

@@ -119,13 +119,13 @@ Problems = Iterator[tuple[str, str | None]]
 
 def _not_asked(model_admin: Any) -> Problems:
     """Options and methods of Django's ModelAdmin that no page of this one uses."""
-    # It needs the apps, which are loaded later.
+    # Imported here, because the module needs the apps, which are loaded later.
     from dynamo.auth.models import AbstractUser
 
     own = type(model_admin)
     for advice, names in NOT_ASKED.items():
         for name in names.split():
-            # Django 6.1 does not have all, and 5.2 has others.
+            # Django 6.1 lacks some of these names, and 5.2 has others.
             default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name, None))
             value = getattr(own, name, default)
             if (tuple(value) if isinstance(value, list) else value) != default:

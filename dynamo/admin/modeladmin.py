@@ -51,7 +51,7 @@ class LinesField(forms.CharField):
 
     @classmethod
     def can_show(cls, value: Iterable[str] | None) -> bool:
-        """Whether lines hold this set without loss."""
+        """Whether a text with one line for each element can represent this set."""
         return all(text.splitlines() == [text.strip()] for text in value or ())
 
 
@@ -346,7 +346,7 @@ class ModelAdmin(ActionAdmin[M]):
         }
         try:
             self.save_model(request, obj, form, is_change, write)
-            # An operation of the project may have made another object.
+            # `form.instance`, because an operation of the project may have made another object.
             self.commit(request, write, operation, form.instance, permission=operation, **about)
         except ValidationError as error:
             form.add_error(None, error)
@@ -449,7 +449,7 @@ class UserAdmin(ModelAdmin[M]):
         self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: object
     ) -> type[ModelForm[M]]:
         if obj is None:
-            # It needs the user model, which is loaded later.
+            # Imported here, because the module needs the user model, which is loaded later.
             from dynamo.auth.forms import UserCreationForm
 
             options = {"form": UserCreationForm, **options}

@@ -44,7 +44,7 @@ def user_of(request: HttpRequest) -> AbstractUser:
     return cast("AbstractUser", request.user)
 
 
-# Its stubs know relational models only.
+# Typed as Any, because Django's stubs know only relational models.
 _BaseModelAdmin: Any = BaseModelAdmin
 
 

@@ -73,7 +73,7 @@ class Right:
         return condition if self.also is None else condition & self.also
 
     def holds(self, item: Model) -> bool:
-        """Whether `item`, as it was read, has them."""
+        """Whether `item`, as it was read, has the required values."""
         return all(getattr(item, name) == value for name, value in self.values.items()) and all(
             element in (getattr(item, name) or ()) for name, element in self.elements.items()
         )
@@ -83,7 +83,7 @@ def _models(given: type | Iterable[type]) -> list[type]:
     return [given] if isinstance(given, type) else [*given]
 
 
-# Its stubs know relational models only.
+# Typed as Any, because Django's stubs know only relational models.
 _AdminSite: Any = contribs.AdminSite
 
 
@@ -94,7 +94,7 @@ class AdminSite(_AdminSite):
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        # It replaces contrib's action of the same name.
+        # This action replaces contrib's, which has the same name.
         self.add_action(delete_selected)
         #: Models that cannot be registered, with their ModelAdmin: `check` names them.
         self.refused: list[tuple[object, object]] = []
@@ -160,7 +160,7 @@ class AdminSite(_AdminSite):
         Only a superuser writes the account of another member of staff: a changed email address is
         enough to set a password by a reset link. `commit` asks this of each write.
         """
-        # It needs the apps, which are loaded later.
+        # Imported here, because the module needs the apps, which are loaded later.
         from dynamo.auth.models import AbstractUser
 
         user = user_of(request)
@@ -239,7 +239,7 @@ class AdminSite(_AdminSite):
         self, request: HttpRequest, extra_context: Context = None
     ) -> HttpResponseBase:
         """As contrib's, with the view of `dynamo.auth`."""
-        # They need the user model, which is loaded later.
+        # Imported here, because the forms need the user model, which is loaded later.
         from django.contrib.admin.forms import AdminPasswordChangeForm
 
         from dynamo.auth.forms import RepeatableMixin
@@ -265,7 +265,7 @@ class AdminSite(_AdminSite):
         if not self.is_password(user, password):
             raise ValidationError(_("This is not your password."), code="password_incorrect")
         if user.password != read:
-            # Its outdated hash was upgraded, and the session has that.
+            # The check upgraded an outdated hash, which the session contains.
             update_session_auth_hash(request, cast(Any, user))
 
     def is_password(self, user: Any, password: str) -> bool:

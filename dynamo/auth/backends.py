@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.auth.models import AbstractUser
 from dynamo.auth.permissions import all_permissions, permissions_of_groups
 
-# Their stubs know users of relational models only.
+# Typed as Any, because Django's stubs know only users of relational models.
 _Base: Any = BaseBackend
 _RemoteUserBackend: Any = backends.RemoteUserBackend
 
@@ -100,7 +100,7 @@ class RemoteUserBackend(UserBackend, _RemoteUserBackend):
 
     authenticate = _RemoteUserBackend.authenticate
     aauthenticate = _RemoteUserBackend.aauthenticate
-    # The methods of ModelBackend need the ORM.
+    # Taken from BaseBackend, because those of ModelBackend need the ORM.
     aget_user = _Base.aget_user
     get_all_permissions = _Base.get_all_permissions
     aget_user_permissions = _Base.aget_user_permissions

@@ -150,7 +150,7 @@ class AbstractBaseUser(Model):
         now = self.later_sign_in()
 
         def otherwise(refusal: Refusal) -> Exception | None:
-            # If it was not deleted, a later sign-in is recorded already.
+            # If the user exists, the condition failed because a later sign-in is recorded.
             is_same = refusal.stored is not None and self.is_same_item(refusal.stored)
             return None if is_same else self._stale(is_deleted=True)
 
@@ -225,13 +225,13 @@ class AbstractBaseUser(Model):
         """See `UserManager.create_user`."""
         if not self._has_default_key():
             raise TypeError("A user with a request id has the default key: do not declare pk.")
-        # Its hash is salted, so it is compared with the password itself.
+        # The password is left out of the digest, because its hash is salted: see `_has_digest`.
         without = {name: value for name, value in asked.items() if name != "password"}
         return super().insert_for(request_id, without, write)
 
     @sensitive_variables()
     def _has_digest(self, digest: Typed, stored: Item) -> bool:
-        """Also whether `stored` has the typed password, which the digest leaves out."""
+        """Compare the digest, and also the typed password, which the digest leaves out."""
         if not super()._has_digest(digest, stored):
             return False
         if self._typed is None:

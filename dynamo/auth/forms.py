@@ -64,7 +64,7 @@ class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
 
     def _post_clean(self) -> None:
         super()._post_clean()
-        # The validators compare it with the other values.
+        # Here, because validators compare the password with the other values.
         self.validate_password_for_user(self.instance, "password1")
 
     @sensitive_variables()

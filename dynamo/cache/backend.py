@@ -89,7 +89,7 @@ class DynamoCache(AltersData, BaseCache):
         #: What is wrong with the options, if anything. It is not raised here, because Django's
         #: checks create each cache.
         self.problem = _problem_of(location, params)
-        #: Its part of each key, and what `location` its items have.
+        #: The prefix of each key of this cache, and the attribute `location` of its items.
         self._location = self._mark = location
 
     @cached_property

@@ -64,7 +64,7 @@ def now_ms() -> int:
 
 
 def now_value() -> Item:
-    """The operand of the conditions above."""
+    """The current time, as the value of `:now` in the conditions of this module."""
     return {":now": typed_number(now_ms())}
 
 

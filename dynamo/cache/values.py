@@ -104,7 +104,7 @@ def _as_json(value: object) -> str | None:
     except ValueError:
         # Infinity, an integer of thousands of digits, or text that is not valid Unicode.
         return None
-    # Escapes can make it longer than a pickle that fits.
+    # With escapes, JSON can be too long although a pickle fits.
     return text if size_bytes <= VALUE_MAX_BYTES else None
 
 

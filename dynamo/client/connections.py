@@ -59,7 +59,7 @@ def bound(http_session: object) -> None:
     Raises:
         AttributeError, TypeError: botocore lacks a private name that this relies on.
     """
-    # Its pools, direct or through a proxy, are made from the classes in this dictionary.
+    # The session makes its pools, direct or through a proxy, from the classes in this dictionary.
     classes = cast(HttpSession, http_session)._pool_classes_by_scheme
     for scheme, pool in list(classes.items()):
         connects = type("BoundedConnection", (_Connection, pool.ConnectionCls), {})
@@ -84,14 +84,14 @@ class _Pool(HTTPConnectionPool):
 class _Connection(HTTPConnection):
     """Looks up its host and tries its addresses, all within the connection time-out."""
 
-    #: When it was given back to its pool; none of a new one.
+    #: When the connection was given back to its pool; infinity for a new connection.
     idle_since = math.inf
 
     def _new_conn(self) -> socket.socket:
         seconds = self.timeout if isinstance(self.timeout, (int, float)) else _DEFAULT_SECONDS
         ends_at = time.monotonic() + seconds
         try:
-            # Unlike `host` it keeps the dot that a name may end with.
+            # `_dns_host` keeps the final dot of a name, which `host` does not have.
             found = addresses(self._dns_host, seconds)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error

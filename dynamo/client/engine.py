@@ -192,7 +192,7 @@ def start_temporary() -> str:
         log = Path(folder, "engine.log")
         command = ["/bin/sh", "-c", _UNTIL_CLOSED, "sh", executable]
         command += _arguments(program, HOST, port, None)
-        # ministack imports modules from its current folder: not from one that others can write.
+        # ministack imports modules from its current folder, so that must not be writable by others.
         child = _spawn(command, port, log, cwd=Path("/"), stdin=watched)
         os.close(watched)
         running = Running(child.pid, port, program, HOST)
@@ -266,7 +266,7 @@ def _wait_for(child: subprocess.Popen[bytes], running: Running, log: Path) -> No
         child.kill()
         child.wait()
         raise LocalEngineFailed(f"{running.program} did not answer within {START_SECONDS:g} s.")
-    child.returncode = 0  # it keeps running: Popen must neither warn nor wait
+    child.returncode = 0  # the process keeps running, and Popen must not warn or wait
 
 
 def _installed() -> tuple[Program, str]:

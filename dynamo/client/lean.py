@@ -404,7 +404,7 @@ class AnswerParserFactory(ResponseParserFactory):
 
 
 def _check_error(error: Reason) -> None:
-    # The message may be absent or null, the code never.
+    # The message may be absent or null. The code is always there.
     message = error.get("Message")
     error["Message"] = "" if message is None else message
     for name in ("Code", "Message"):

@@ -135,9 +135,9 @@ class PlainModel(PynamoModel):
     #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
     ttl_attribute: ClassVar[str | None] = None
 
-    #: Why its items are not part of a dump; empty if they are.
+    #: The reason why items of this model are never dumped; empty if they are.
     _not_dumped: ClassVar[str] = ""
-    #: Why `dump_filter` leaves out items of the class; empty if it does not.
+    #: The reason why `dump_filter` leaves out some items; empty if it leaves out none.
     _left_out: ClassVar[str] = ""
 
     #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.

@@ -65,7 +65,7 @@ def client() -> Client:
 
 def reset() -> None:
     """Forget the client and its credentials; the next request makes new ones from the settings."""
-    # In this order: another thread may make a client in between.
+    # The credentials first, because another thread may make a client in between.
     credentials.of_process.reset()
     _shared.reset()
 
@@ -315,12 +315,12 @@ def _error_of(
                 )
                 for cancellationreason in answer.get("CancellationReasons", [])
             ]
-            # Without one reason per action the answer does not say which condition was false.
+            # The answer shows which condition was false only if it has a reason for each action.
             actions = cast(Sized, request["TransactItems"])
             if cancellation_codes(error) and len(reasons) == len(actions):
                 return exceptions.TransactionCancelled(operation, reasons, maybe_done)
     if maybe_done and not is_read(operation):
-        # This refuses the repetition, for example by expired credentials, not the first attempt.
+        # Only the repetition was refused, for example because the credentials have expired.
         return exceptions.Unavailable(operation, code, maybe_written=True)
     if code == "ResourceNotFoundException":
         return exceptions.TableMissing(operation, code, message)

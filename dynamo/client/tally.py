@@ -68,10 +68,10 @@ class Tally(AltersData):
 
     def __init__(self, outer: Tally | None = None, *, keep_calls: bool = False) -> None:
         """`keep_calls` keeps each call and the line that asked, which is slow: for development."""
-        #: Attempts, retries included.
+        #: The number of attempts, including retries.
         self.requests = 0
         self.retries = 0
-        #: Attempts that another transaction was in the way of.
+        #: Attempts that failed because of another transaction on the same item.
         self.conflicts = 0
         #: Answers that came with another caller's request.
         self.joined = 0

@@ -127,7 +127,7 @@ class Items(Generic[M]):
         raise AttributeError(f"{self._refusal('filter')}{one}")
 
     def count(self) -> Never:
-        # `list` calls it for the length of a form field's choices, and ignores a TypeError.
+        # `list` calls `count` for the choices of a form field, and ignores a TypeError.
         raise TypeError(self._refusal("count"))
 
     def _refusal(self, name: str) -> str:
@@ -148,7 +148,7 @@ def _instead_of(name: str, model: str) -> str:
 def missing(model: str, name: str) -> AttributeError:
     """The error of a model that lacks `name`."""
     text = f"type object {model!r} has no attribute {name!r}"
-    # Managers have these two to refuse them.
+    # Managers have these two methods only to refuse them.
     if hasattr(Manager, name) and name not in {"count", "filter"}:
         text += f". Use {model}.objects.{name}(…)."
     elif hasattr(QuerySet, name):
@@ -177,7 +177,7 @@ class Manager(AltersData, Items[M]):
         return iter(self.get_queryset())
 
     def __len__(self) -> Never:
-        # It is not read here, because `list` asks for the length as well.
+        # Nothing is read here, because `list` asks for the length, too.
         self.count()
 
     def iterator(self, chunk_size: int | None = None) -> Iterator[M]:
@@ -192,7 +192,7 @@ class Manager(AltersData, Items[M]):
         return self.get_queryset()
 
     def get(self, *conditions: Never, **values: object) -> M:
-        """As that of `get_queryset`."""
+        """The same as `get` of `get_queryset`."""
         return self.get_queryset().get(*conditions, **values)
 
     def using(self, alias: str | None) -> "Manager[M]":

@@ -38,7 +38,7 @@ SECRET = re.compile(
 #: How many characters of a text name an item in lists and titles.
 _NAME_MAX_LENGTH = 100
 
-#: JavaScript's numbers are exact below 2^53.
+#: The limit of versions: JavaScript's numbers are exact below 2^53.
 _VERSION_LIMIT = 1 << 53
 #: More writes than an item ever gets.
 MOST_WRITES = 1 << 32
@@ -113,7 +113,7 @@ class ItemObject(Keyed):
         return None if not key or None in key else (self.table(), *key)
 
     def __eq__(self, other: object) -> bool:
-        # By isinstance, because `request.user` is a proxy of an account.
+        # `isinstance` also works for `request.user`, which is a proxy.
         if not isinstance(other, ItemObject):
             return NotImplemented
         identity = self._identity()
@@ -126,7 +126,7 @@ class ItemObject(Keyed):
         return hash(identity)
 
     def __repr__(self) -> str:
-        # PynamoDB's shows every attribute, also passwords.
+        # PynamoDB's method shows every attribute, even passwords.
         key = (str(self.attribute_values.get(name)) for name, *_rest in self._key_attributes())
         return f"<{type(self).__name__}: {', '.join(key)}>"
 
@@ -170,7 +170,7 @@ class ItemObject(Keyed):
         return str(cls._meta.verbose_name)
 
     def serializable_value(self, field_name: str) -> object:
-        """Django's models have it, and lists of contrib.admin use it."""
+        """A method of Django's models that lists of contrib.admin call."""
         return getattr(self, field_name, None)
 
     # Values ---------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ class ItemObject(Keyed):
             raise TypeError(f"{verb}: only a part of this item was read. Call refresh() first.")
         if self._is_deleted and verb != "delete":
             raise self._stale(is_deleted=True)
-        # Otherwise the write would be one of another item, under what was read of this one.
+        # Otherwise another item would be written, under conditions about this one.
         if not self._has_stored_key():
             raise TypeError(f"{verb}: the key of an item cannot be changed. Create another item.")
         if self.attribute_values.get(VERSION) != self._version_of(self.stored):

@@ -200,7 +200,7 @@ class DjangoCalls(Writable):
             TypeError: not an object of the model.
         """
         with Transaction():
-            # Refused inside of another one, which these would not join.
+            # Inside of another transaction this raises, because these writes would not join it.
             pass
 
         def refusal(item: Self) -> Exception | None:

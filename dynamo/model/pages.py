@@ -288,7 +288,7 @@ class Paged(ItemObject):
         last = None if after is None else _opened(after, salt)
         if not cls.is_partition(hash_key, index_name):
             return Page([], None)
-        # One item more shows whether there are more.
+        # One more item is read, to know whether another page follows.
         found = cls.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)  # type: ignore[arg-type]  # PynamoDB's
         return _collected(cls, found, limit, salt, MOST_REQUESTS, damaged)
 
@@ -333,7 +333,7 @@ class Paged(ItemObject):
             "KeyConditionExpression": "#prefix = :prefix AND begins_with(#value, :value)",
             "ExpressionAttributeNames": {"#prefix": SEARCH_PREFIX, "#value": SEARCH_VALUE},
             "ExpressionAttributeValues": {":prefix": partition, ":value": value},
-            # One item more shows whether there are more.
+            # One more item is read, to know whether another page follows.
             "Limit": limit + 1,
         }
         if after is not None:
@@ -414,7 +414,7 @@ def _page(
 
 
 def _salt(model: type[Paged], hash_key: object, scope: object, query: dict[str, Any]) -> str:
-    """What the signature of a cursor holds besides the key."""
+    """The data besides the key that the signature of a cursor covers."""
     names: dict[str, str] = {}
     values: dict[str, Any] = {}
     conditions: list[str | None] = []

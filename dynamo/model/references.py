@@ -36,7 +36,7 @@ class Reference(TextAttribute):
         if not isinstance(to, str) and PlainModel not in getattr(to, "__mro__", ()):
             raise TypeError("Reference takes a model of the library, or its label: 'app.Model'.")
         if callable(label):
-            # Where a ForeignKey has it.
+            # The second argument of a ForeignKey is `on_delete`.
             options["on_delete"], label = label, None
         if options.get("blank") and not options.get("null"):
             raise TypeError("Reference: blank=True needs null=True, because no key is empty.")
@@ -113,7 +113,7 @@ class Reference(TextAttribute):
         model = type(target)
         kind = model.get_attributes().get(model._discriminator)
         if kind is not None and kind.get_discriminator(model) is not None:
-            # The key may be that of an item of another class of its table.
+            # An item with this key may be of another class of the same table.
             exists &= kind.is_in(*kind.get_registered_subclasses(model))
         error = target.DoesNotExist(f"{name}: there is no {target._noun()} {key}.", name)
         if not target._is_key(key):

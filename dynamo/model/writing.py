@@ -151,7 +151,7 @@ class Writable(Creatable):
             self._wire_of(implied, removals=True) | changed,
             self._added(add or {}),
             condition,
-            # Values that they imply may be drawn at random.
+            # Without implied values, which may be random and differ in a repetition.
             asked=changed,
             names=values,
             write=write,
@@ -171,7 +171,7 @@ class Writable(Creatable):
             Stale: the item was deleted, or with `unchanged` changed.
         """
         if not self.stored and any(entry.about is self for entry in write):
-            # This transaction creates it.
+            # This transaction creates the item.
             return
         self._check_writable("require")
         self._require(write, unchanged=unchanged)
@@ -278,7 +278,7 @@ class Writable(Creatable):
             added = {**added, VERSION: typed_number(1)}
         else:
             changed = {**changed, VERSION: typed_number(version)}
-        # The same call counts again when it is repeated, so each count has its own mark.
+        # A repeated call counts again on purpose, so each count has its own mark.
         asked = read, asked, added
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
         changed = {**changed, WRITE_ID: {"S": mark}}
@@ -335,7 +335,7 @@ class Writable(Creatable):
                 asked=asked,
                 mark=mark,
                 proves=is_mine,
-                # Otherwise its own success makes the condition false.
+                # Other writes can be repeated: their own success makes the condition false.
                 can_repeat=not counts_only,
             )
             write.add(item_write, *self._part_writes(before, left))
@@ -380,7 +380,7 @@ class Writable(Creatable):
             return refusal.unknown() if refusal.resent else self._stale(is_deleted=True)
 
         with joined(write) as write:
-            # Nothing remains by which a deletion recognizes itself, but a transaction has a token.
+            # A deletion leaves nothing by which it recognizes itself, so it uses a token.
             whole = Write(self, "Delete", request, otherwise, needs_token=not missing_ok)
             write.add(whole, *self._guard_writes(self.stored, {}))
             write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))

@@ -88,7 +88,7 @@ class ModelSerializer(serializers.ModelSerializer):
     def build_standard_field(
         self, field_name: str, model_field: Any
     ) -> tuple[type, dict[str, object]]:
-        # The framework would look for the value before the write.
+        # Otherwise the framework looks for the value before the write.
         model_field = copy.copy(model_field)
         model_field._unique = False
         field_class, options = super().build_standard_field(field_name, model_field)
@@ -217,7 +217,7 @@ class ModelMixin(_View):
         try:
             filtered = super().filter_queryset(queryset)
         except AttributeError:
-            # It called a method of the ORM, such as filter.
+            # A filter backend called a method of the ORM, such as `filter`.
             filtered = None
         if filtered is not queryset:
             raise ImproperlyConfigured(
@@ -311,7 +311,7 @@ class ModelMixin(_View):
 
 
 def _matches(item: Model, header: str) -> bool:
-    # What compresses an answer marks its ETag as weak.
+    # A server that compresses the answer marks the ETag as weak.
     tags = {tag.removeprefix("W/") for tag in parse_etags(header)}
     return bool({"*", _etag(item)} & tags)
 

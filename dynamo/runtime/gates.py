@@ -95,7 +95,7 @@ def turn_passed_on() -> Iterator[None]:
 
 def let_pages_go_first() -> None:
     """Let the system prefer other threads to this one and those that it starts, on Linux."""
-    # Elsewhere it would be the whole process; a sandbox may forbid it.
+    # On other systems it would affect the whole process. A sandbox may forbid it.
     if sys.platform == "linux":
         with suppress(OSError):
             os.nice(NICENESS)

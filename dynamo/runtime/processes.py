@@ -138,7 +138,7 @@ class Background(Generic[Value]):
         value, failure = None, None
         try:
             value = self._call()
-        except Exception as error:  # at the top of a thread; callers get it as `error`
+        except Exception as error:  # the top of a thread; callers get the exception as `error`
             failure = error
         with self._changed:
             self._threads -= 1

@@ -75,12 +75,12 @@ from dynamo.wire.attributes import DateTimeAttribute, nearest
 
 TAG = "dynamodb"
 
-#: What Django's models send.
+#: The signals that Django's models send.
 _SIGNALS = (
     *("pre_init", "post_init", "pre_save", "post_save", "pre_delete", "post_delete"),
     "m2m_changed",
 )
-#: What does not call a method of a model.
+#: Methods of a model, and the operations that do not call them.
 _CALLERS = {"save": "create and change", "create": "forms, save and create_many"}
 
 #: How many items of a table are read. Guard items are counted as well.
@@ -174,7 +174,7 @@ def check_runner() -> Findings:
     name = settings.TEST_RUNNER
     if name == RUNNER:
         return
-    # A runner that only development installs runs nothing in production.
+    # In production, a test runner that is installed only for development is missing.
     with suppress(ImportError):
         bases = import_string(name).__mro__
         if RUNNER not in {f"{base.__module__}.{base.__name__}" for base in bases}:
@@ -324,7 +324,7 @@ def _check_items(table: str) -> Findings:
     """Read a page of the table as each of its models."""
     models = [model for model in dict.fromkeys(all_models()) if model.table() == table]
     if not models:
-        # The guard items of a model.
+        # The table has only guard items of a model.
         return
     request = {"TableName": table, "Limit": SAMPLE, "ConsistentRead": False}
     try:

@@ -290,7 +290,7 @@ def _wait_until_active(table: Table, report: Callable[[str], object]) -> Descrip
         try:
             description = send("DescribeTable", {"TableName": table.name})["Table"]
         except TableMissing:
-            description = {"TableStatus": "not visible"}  # it may lag behind CreateTable
+            description = {"TableStatus": "not visible"}  # DescribeTable may lag behind CreateTable
         states = _index_states(description)
         building = [name for name, state in states.items() if state != "ACTIVE"]
         if not building and description["TableStatus"] == "ACTIVE":
@@ -372,7 +372,7 @@ class Feature:
                     if time.monotonic() > ends_at:
                         raise Unavailable(f"Update{self.topic}", code) from error
                     time.sleep(_PAUSE_SECONDS)
-                elif self.is_off():  # another process did not turn it on meanwhile
+                elif self.is_off():  # no other process has turned the feature on in the meantime
                     raise
             else:
                 return True

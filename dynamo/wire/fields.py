@@ -186,7 +186,7 @@ def field_of(
             if (value := getattr(attribute, name, None)) is not None
         ),
     ]
-    # A MapAttribute has neither.
+    # A MapAttribute has neither of these options.
     defaults = (getattr(attribute, name, None) for name in ("default", "default_for_new"))
     default = next((default for default in defaults if default is not None), models.NOT_PROVIDED)
     may_be_empty = bool(attribute.null) or default in EMPTY_VALUES

@@ -216,7 +216,7 @@ def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
     [default] = defaults.values()
     if _is_met(condition.operator, default, [canonical(other.value) for other in others]):
         return condition | path.does_not_exist()
-    # Of an absent attribute, only this one is true.
+    # `<>` is the only operator that is true for an absent attribute.
     return condition & path.exists() if condition.operator == "<>" else condition
 
 

@@ -37,7 +37,7 @@ def as_written(attribute: Attribute, typed: Typed) -> Typed:
         ValueError: it is not a value of the attribute.
     """
     if type(attribute) is TextAttribute:
-        return typed  # a text has one form; a subclass may store another one
+        return typed  # a text has only one form, unless a subclass stores another one
     try:
         return typed_value(attribute, value_of(attribute, typed)) or {}
     except UNUSABLE as error:
