@@ -435,8 +435,8 @@ REQUEST_ID_SECONDS = 24 * 60 * 60
 class RequestIdForm(forms.Form):
     """A form with a hidden request id.
 
-    `request_id_salt` names the kind of form, so an id of another kind is rejected.
-    `request_id_refused` is the error shown for an id that is invalid or too old.
+    A new form draws one. `request_id_salt` names the kind of form, so an id of another kind is
+    rejected. `request_id_refused` is the error shown for an id that is invalid or too old.
     """
 
     request_id = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -451,6 +451,11 @@ class RequestIdForm(forms.Form):
     def new_request_id(cls) -> str:
         """A signed request id for one form of this kind."""
         return signing.TimestampSigner(salt=cls.request_id_salt).sign(str(uuid.uuid4()))
+
+    def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
+        if field_name == "request_id" and field_name not in self.initial:
+            return self.new_request_id()
+        return super().get_initial_for_field(field, field_name)
 
     def clean_request_id(self) -> str:
         """The request id without its signature."""
@@ -469,7 +474,7 @@ class RequestIdForm(forms.Form):
     def renew_request_id(self) -> None:
         """Give the bound form a new request id before it is shown again."""
         data = cast(QueryDict, self.data).copy()
-        data["request_id"] = self.new_request_id()
+        data[self.add_prefix("request_id")] = self.new_request_id()
         self.data = data
 
 

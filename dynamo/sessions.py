@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.sessions.backends import cache
 from django.contrib.sessions.backends.base import (
@@ -116,10 +117,19 @@ class SessionStore(AltersData, cache.SessionStore):
         return stored or {}
 
     def create(self) -> None:
-        """Give the session a new key; `save` stores it. Costs no request."""
+        """Store the values under a new key. Costs as much as `save` of a new session."""
         self._draw_key()
-        self._get_session(no_load=True)
+        self.save()
         self.modified = True
+
+    def cycle_key(self) -> None:
+        """Give the session a new key; `save` stores it. Ends the stored session: 1 request."""
+        key, values = self.session_key, self._get_session()
+        self._draw_key()
+        self._session_cache = values
+        self.modified = True
+        if key:
+            self.delete(key)
 
     def save(self, must_create: bool = False) -> None:
         """Store the values. A new session gets a free key; one that was stored must still exist.
@@ -134,7 +144,7 @@ class SessionStore(AltersData, cache.SessionStore):
             CacheValueTooLarge: the values are over 400 KB.
         """
         if self.session_key is None:
-            self.create()
+            self._draw_key()
         values = self._get_session(no_load=must_create)
         try:
             self._write(values, must_create=must_create)
@@ -182,6 +192,9 @@ class SessionStore(AltersData, cache.SessionStore):
     adelete = SessionBase.adelete
     aload = SessionBase.aload
     asave = SessionBase.asave
+
+    async def acycle_key(self) -> None:
+        await sync_to_async(self.cycle_key)()
 
     def _is_unwritten(self) -> bool:
         return self.session_key is not None and self.session_key == self._unwritten_key

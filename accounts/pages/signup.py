@@ -38,9 +38,6 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
             return redirect(self.get_success_url())
         return super().get(request, *args, **kwargs)
 
-    def get_initial(self) -> dict[str, object]:
-        return {"request_id": SignUpForm.new_request_id()}
-
     def form_valid(self, form: SignUpForm) -> HttpResponse:
         """Make the account; or, with `ACCOUNTS_PREVENT_ENUMERATION`, send a link that makes it."""
         act = self._hold if settings.ACCOUNTS_PREVENT_ENUMERATION else self._register

@@ -8,7 +8,7 @@ dynamo.E014   a model of a relational database, or a ModelAdmin of contrib.admin
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.apps import AppConfig, apps
@@ -117,6 +117,22 @@ def check_model_admin(model_admin: ListAdmin) -> list[CheckMessage]:
 Problems = Iterator[tuple[str, str | None]]
 
 
+#: Methods of Django's ModelAdmin that get other arguments here.
+_CALLED = {
+    "save_model": "self, request, obj, form, change, write",
+    "delete_model": "self, request, obj, write",
+    "get_search_results": "self, request, search_term, after",
+}
+
+
+def _takes(function: Callable[..., object], arguments: str) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments.split(", "))
+    except TypeError:
+        return False
+    return True
+
+
 def _not_asked(model_admin: Any) -> Problems:
     """Options and methods of Django's ModelAdmin that no page of this one uses."""
     # Imported here, because the module needs the apps, which are loaded later.
@@ -143,15 +159,17 @@ def _not_asked(model_admin: Any) -> Problems:
         elif named.count(name) > 1:
             yield f"actions names {name} twice.", None
     for name, function in known.items():
-        try:
-            inspect.signature(function).bind(model_admin, None, None, None)
-        except TypeError:
+        if not _takes(function, "self, request, obj, write"):
             hint = f"def {name}(self, request, obj, write): obj.change(…, write=write)"
             yield (
                 f"The action {name} does not take an item and a transaction: dynamo.admin calls it "
                 "for each selected item, not once for a queryset.",
                 hint,
             )
+    for name, arguments in _CALLED.items():
+        if not _takes(getattr(own, name), arguments):
+            text = f"{name} has other arguments than dynamo.admin gives it."
+            yield text, f"def {name}({arguments}): …"
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
     # UserAdmin overrides the method, and a class that rejects all changes of accounts does, too.

@@ -112,6 +112,12 @@ class _Number(models.FloatField):
         return super().formfield(*args, **{"form_class": NumberField, **options})
 
 
+class _Decimal(models.DecimalField):
+    def run_validators(self, value: Any) -> None:
+        # An int is a value of a DecimalAttribute, but Django's validators take Decimals alone.
+        super().run_validators(self.to_python(value))
+
+
 class _DateTime(models.DateTimeField):
     def to_python(self, value: object) -> datetime | None:
         """As a form's field does: a time without a zone is in the current one."""
@@ -134,7 +140,7 @@ class _NotEditable(_JSON):
 _KINDS: dict[type, type[models.Field]] = {
     own.TextAttribute: models.CharField,
     own.IntegerAttribute: _Integer,
-    own.DecimalAttribute: models.DecimalField,
+    own.DecimalAttribute: _Decimal,
     own.BooleanAttribute: models.BooleanField,
     own.DateAttribute: models.DateField,
     own.DateTimeAttribute: _DateTime,

@@ -182,12 +182,7 @@ class InvoiceSendView(ChangeView):
     def get_initial(self) -> dict[str, object]:
         invoice = self.record.invoice
         subject, text = texts_of(invoice)
-        values: dict[str, object] = {
-            "to": invoice.customer.email,
-            "subject": subject,
-            "message": text,
-        }
-        return values | {"request_id": SendForm.new_request_id()}
+        return {"to": invoice.customer.email, "subject": subject, "message": text}
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         return super().get_context_data(

@@ -47,11 +47,6 @@ class CustomerForm(VersionForm, RequestIdForm):
     def customer(self) -> Customer:
         return typed_customer({name: self.cleaned_data[name] for name in _FIELDS})
 
-    @classmethod
-    def initial_of(cls, customer: Customer) -> dict[str, object]:
-        """The initial values of a form that shows `customer`."""
-        return vars(customer) | {"request_id": cls.new_request_id()}
-
 
 CustomerForm.base_fields |= {name: field.form_field() for name, field in _FIELDS.items()}
 
@@ -97,7 +92,7 @@ class CustomerNewView(SellerMixin, LongPageMixin, OwnFormView):
 
     def get_initial(self) -> dict[str, object]:
         usual = Customer("", country=self.profile.country or "")
-        return CustomerForm.initial_of(self.customer or usual)
+        return vars(self.customer or usual)
 
     def act(self, form: CustomerForm) -> HttpResponse:
         request_id = form.cleaned_data["request_id"]
@@ -139,7 +134,7 @@ class CustomerView(LongPageMixin, CustomerFormView):
     form_class = CustomerForm
 
     def get_initial(self) -> dict[str, object]:
-        return super().get_initial() | CustomerForm.initial_of(book.customer_of(self.item))
+        return super().get_initial() | vars(book.customer_of(self.item))
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Add the newest invoices to this name, as many as one search finds."""

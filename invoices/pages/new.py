@@ -68,7 +68,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
             due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
             values = typed_values_of(model) | due
             lines = lineforms.line_values_of(model)
-        form = self.unsent_form({**values, "request_id": forms.InvoiceForm.new_request_id()}, lines)
+        form = self.unsent_form(values, lines)
         return self.render_to_response(self.get_context_data(form=form))
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:

@@ -231,6 +231,20 @@ class DjangosForm(forms.ModelForm):  # type: ignore[type-arg]  # not at run time
         ({"actions": ["on_query"], "on_query": on_query}, "The action on_query does not take"),
         ({"actions": ["welcome", "welcome"]}, "actions names welcome twice."),
         ({"actions": ["delete_selected"]}, ""),
+        (
+            {"save_model": lambda self, request, obj, form, change: obj.save()},
+            "save_model has other arguments than dynamo.admin gives it.",
+        ),
+        (
+            {"delete_model": lambda self, request, obj: obj.delete()},
+            "delete_model has other arguments than dynamo.admin gives it.",
+        ),
+        ({"get_search_results": lambda self, request, found, term: found}, ""),
+        (
+            {"get_search_results": lambda self, request, term: []},
+            "get_search_results has other arguments than dynamo.admin gives it.",
+        ),
+        ({"save_model": lambda self, *args: None}, ""),
         ({"dangerous": ["change", "remove"]}, "dangerous names remove, not add, change or delete."),
         ({"exclude": ["emial"]}, "exclude names emial, which is not an attribute"),
         ({"exclude": ["extra", "joined"], "form": OwnForm}, ""),

@@ -670,6 +670,23 @@ class DaysForm(RequestIdForm):
     days = forms.MultipleChoiceField(choices=[("mon", "Monday"), ("tue", "Tuesday")])
 
 
+@pytest.mark.parametrize("prefix", [None, "order"])
+def test_a_form_without_a_model_has_a_new_request_id(prefix: str | None) -> None:
+    shown = [DaysForm(prefix=prefix), DaysForm(prefix=prefix, initial={"days": ["mon"]})]
+    ids = {}
+    for form in shown:
+        values = Form(str(form)).values
+        sent = DaysForm({**values, form.add_prefix("days"): ["mon"]}, prefix=prefix)
+        assert sent.is_valid(), sent.errors
+        ids[sent.cleaned_data["request_id"]] = form
+        # A forged id is replaced, and the form can be sent again.
+        forged = DaysForm({**values, form.add_prefix("request_id"): "forged"}, prefix=prefix)
+        assert not forged.is_valid()
+        again = Form(str(forged)).values | {form.add_prefix("days"): ["mon"]}
+        assert DaysForm(again, prefix=prefix).is_valid()
+    assert len(ids) == 2
+
+
 def test_a_form_with_a_refused_request_id_keeps_all_that_was_chosen() -> None:
     form = DaysForm(QueryDict("days=mon&days=tue&request_id=forged"))
 

@@ -499,6 +499,13 @@ class Visit(Model):
             raise ValidationError({"ends": "It ends before it begins."})
 
 
+class Fee(Model):
+    class Meta:
+        table_name = "tests-fees"
+
+    amount = DecimalAttribute(max_digits=3, decimal_places=2, default=0)
+
+
 def test_clean_of_a_model_checks_its_forms_and_full_clean() -> None:
     form_class = modelform_factory(Visit, fields="__all__")
 
@@ -535,6 +542,9 @@ def test_clean_of_a_model_checks_its_forms_and_full_clean() -> None:
     typed.ends = "2026-11-22"
     typed.full_clean()
     assert (typed.room, typed.begins) == (2, visit.begins)
+    Fee(amount=2).full_clean()
+    with pytest.raises(ValidationError, match="no more than 1 digit before"):
+        Fee(amount=20).full_clean()
     typed.room = "two"
     with pytest.raises(ValidationError) as refused:
         typed.full_clean()

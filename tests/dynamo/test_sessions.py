@@ -101,9 +101,24 @@ def test_a_session_whose_expiry_is_in_the_past_is_deleted(begin: Callable[[], An
     assert items() == []
 
 
-def test_a_new_session_is_stored_when_it_is_saved_and_not_before(requests_sent: Requests) -> None:
+def test_create_stores_the_values_under_a_new_key(requests_sent: Requests) -> None:
     session = SessionStore()
+    session["user"] = "ann"
     session.create()
+
+    assert requests_sent.operations == ["PutItem"]
+    assert stored(SessionStore(session.session_key)) == {"user": "ann"}
+    first = session.session_key
+    session.create()
+    assert session.session_key != first
+    assert stored(SessionStore(first)) == stored(session) == {"user": "ann"}
+
+
+def test_a_session_with_a_new_key_is_stored_when_it_is_saved_and_not_before(
+    requests_sent: Requests,
+) -> None:
+    session = SessionStore()
+    session.cycle_key()
 
     key = session.session_key
     assert key is not None
@@ -195,7 +210,7 @@ def test_a_session_that_was_never_stored_ends_without_a_request_and_cannot_be_sa
     requests_sent: Requests,
 ) -> None:
     session = SessionStore()
-    session.create()
+    session.cycle_key()
     session.delete()
     call_command("clearsessions")
     assert requests_sent.operations == []
@@ -298,8 +313,8 @@ def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
 
     async_to_sync(live)()
 
-    # Begun and read; cycled, which ends one session and stores another; refused; ended.
-    assert requests_sent.operations == ["PutItem", "GetItem", *["PutItem"] * 4]
+    # Begun, saved and read; cycled, which ends one session and stores another; refused; ended.
+    assert requests_sent.operations == ["PutItem", "PutItem", "GetItem", *["PutItem"] * 4]
     assert items() == []
 
 
