@@ -15,7 +15,9 @@ from benchmarks.scale.hotkeys import HotCounter, HotSeries, plain_counter
 from benchmarks.scale.hotlock import HotLock
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import Sender, Table, Use
+from outbox.backend import DEFAULTS
 
+SHARDS: int = DEFAULTS["SHARDS"]
 #: For how long callers arrive.
 SECONDS = 8.0
 #: The deadline of all requests of a page (`DYNAMODB_PAGE_SECONDS`).
@@ -52,13 +54,14 @@ class World:
 def sign_ups(
     rate: int, users: int, cache: int, phases: dict[str, tuple[float, float]]
 ) -> list[Row]:
-    """Whole sign-ups with new keys: two slots, three items, one update, a session.
+    """Whole sign-ups with new keys: two slots, the account with its guards and task, a session.
 
     A row for each phase, which counts those who come between its two seconds.
     """
     world = World(seed=rate + users)
     clock, chance = world.clock, world.chance
-    tables = {"users": Table(clock, users), "cache": Table(clock, cache)}
+    tables = {"users": Table(clock, users)}
+    tables |= {name: Table(clock, cache) for name in ("cache", "tasks")}
     found = {load: Outcomes() for load in phases}
 
     def use(table: str, units: float) -> Use:
@@ -66,12 +69,14 @@ def sign_ups(
 
     def one() -> Task:
         began = clock.now
-        user = chance.random()
+        # The tasks of a queue share the partition keys of its shards.
+        task = (tables["tasks"], chance.randrange(SHARDS) / SHARDS, 2.0)
+        # A guard that searches find costs one unit more.
+        account = [use("users", 2), use("users", 3), use("users", 3), task]
         requests: list[tuple[str, list[Use]]] = [
             ("single", [use("cache", 1)]),
             ("single", [use("cache", 1)]),
-            ("transaction", [(tables["users"], user, 2), use("users", 2), use("users", 2)]),
-            ("single", [(tables["users"], user, 1)]),
+            ("transaction", account),
             ("single", [use("cache", 1)]),
         ]
         done = True

@@ -373,6 +373,8 @@ TEMPLATES[0]["DIRS"] = [BASE_DIR / "frames"]
 MEMBERS = {"members/models.py": PAGE["members/models.py"]}
 
 
+@pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
+@pytest.mark.fault_of("moto", "reports other capacity")
 def test_the_flows_cost_what_the_page_says(tmp_path: Path, engine: str) -> None:
     told = " ".join((ROOT / "docs" / "registration.md").read_text(encoding="utf-8").split())
 
