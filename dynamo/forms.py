@@ -336,11 +336,6 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         """Add one of Django's errors, which `error_messages` of the field or the form replaces."""
         self._update_errors(Invalid({name if name in self.fields else NON_FIELD_ERRORS: error}))
 
-    def _add_taken(self, names: tuple[str, ...]) -> None:
-        """Report that another item has the values of `names`, in Django's words and places."""
-        error = self.instance.unique_error_message(self.instance.__class__, names)
-        self._add_djangos(names[0] if len(names) == 1 else NON_FIELD_ERRORS, error)
-
     def add_refusal(self, error: Exception) -> None:
         """Show why a write of this form's item was refused, each reason at its field.
 
@@ -355,14 +350,9 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             if not (of_field or isinstance(item, (*own_errors, exceptions.AlreadyDone))):
                 raise error
         for item in errors:
-            if isinstance(item, exceptions.DoesNotExist):
-                text = forms.ModelChoiceField.default_error_messages["invalid_choice"]
-                self._add_djangos(item.reference, Invalid(text, "invalid_choice"))
-            elif isinstance(item, model.Taken):
-                for names in item.uniques:
-                    self._add_taken(names)
-            elif isinstance(item, model.AlreadyExists):
-                self._add_taken(tuple(self.instance._key_names()))
+            if at_fields := [*self.instance._errors_at_fields(item)]:
+                for place, invalid in at_fields:
+                    self._add_djangos(place, invalid)
             elif isinstance(item, model.RequestIdReused):
                 self._refuse(USED, "request_id")
             elif isinstance(item, exceptions.AlreadyDone):

@@ -1,3 +1,5 @@
+"""The app `dynamo.auth`, and the check of its backends."""
+
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register

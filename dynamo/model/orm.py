@@ -1,6 +1,6 @@
 """Calls that Django's ORM has as well, made of those of `writing`, `creating` and `reading`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Never, Self, TypeVar
@@ -14,6 +14,7 @@ from django.core.exceptions import (
 from django.db.models import CharField, Model as DjangosModel
 from django.db.models.base import ModelState
 from django.db.models.utils import resolve_callables
+from django.forms import ModelChoiceField
 from django.utils.functional import classproperty
 
 from dynamo.client.tally import CountingPool
@@ -267,11 +268,28 @@ class DjangoCalls(Writable):
                 continue
             key = unique.usable_key(unique.wire(self.attribute_values))
             if key and key != unique.usable_key(self.stored) and self._read_guard(key):
-                place = NON_FIELD_ERRORS if len(unique.names) > 1 else unique.names[0]
-                error = self.unique_error_message(type(self), unique.names)
+                place, error = self._unique_error(unique.names)
                 errors.setdefault(place, []).append(error)
         if errors:
             raise ValidationError(errors)
+
+    def _unique_error(self, names: tuple[str, ...]) -> tuple[str, ValidationError]:
+        """The field where pages show that another item has the values of `names`, and the text."""
+        place = NON_FIELD_ERRORS if len(names) > 1 else names[0]
+        return place, self.unique_error_message(type(self), names)
+
+    def _errors_at_fields(self, refused: Exception) -> Iterator[tuple[str, ValidationError]]:
+        """The fields where pages show why a write was `refused`, each with Django's text.
+
+        Nothing if it is not about a value.
+        """
+        if reference := getattr(refused, "reference", ""):
+            text = ModelChoiceField.default_error_messages["invalid_choice"]
+            yield reference, ValidationError(text, "invalid_choice")
+        elif isinstance(refused, self.Taken):
+            yield from map(self._unique_error, refused.uniques)
+        elif isinstance(refused, self.AlreadyExists):
+            yield self._unique_error(tuple(self._key_names()))
 
     def validate_constraints(self, exclude: object = None) -> None:
         """Nothing: `Unique` is checked by `validate_unique`."""

@@ -3,11 +3,10 @@
 import copy
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from django import forms
-from django.core.exceptions import ImproperlyConfigured, ValidationError as Invalid
+from django.core.exceptions import NON_FIELD_ERRORS, ImproperlyConfigured
 from django.http import Http404
 from django.utils.http import parse_etags
 from django.utils.translation import gettext_lazy as _
@@ -326,28 +325,18 @@ def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
     errors = error.exceptions if isinstance(error, Refused) else (error,)
     fields: dict[str, list[ErrorDetail]] = {}
     for item in errors:
-        for name, found in _errors_of_fields(item, model):
-            details = [ErrorDetail(text, found.code) for text in found.messages]
-            fields.setdefault(name, []).extend(details)
+        for name, found in model()._errors_at_fields(item):
+            place = api_settings.NON_FIELD_ERRORS_KEY if name == NON_FIELD_ERRORS else name
+            # The framework's code for that of Django's forms.
+            code = "does_not_exist" if found.code == "invalid_choice" else found.code
+            details = [ErrorDetail(text, code) for text in found.messages]
+            fields.setdefault(place, []).extend(details)
     if fields:
         return ValidationError(fields)
     for kind, answer in _ANSWERS.items():
         if any(isinstance(item, kind) for item in errors):
             return answer()
     return None
-
-
-def _errors_of_fields(error: Any, model: Any) -> Iterator[tuple[str, Invalid]]:
-    """Where a refused write shows its error, and Django's words for it."""
-    if getattr(error, "reference", ""):
-        text = forms.ModelChoiceField.default_error_messages["invalid_choice"]
-        yield error.reference, Invalid(text, "does_not_exist")
-    uniques = error.uniques if isinstance(error, model.Taken) else []
-    if isinstance(error, model.AlreadyExists):
-        uniques = [tuple(model._key_names())]
-    for names in uniques:
-        place = api_settings.NON_FIELD_ERRORS_KEY if names[1:] else names[0]
-        yield place, model().unique_error_message(model, names)
 
 
 _ANSWERS: dict[type[Exception], type[Exception]] = {

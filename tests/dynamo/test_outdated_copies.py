@@ -265,21 +265,6 @@ def test_an_object_recognizes_the_same_call_after_it_had_no_answer_but_a_copy_do
             change(each, Parcel.get(other.pk), club="go")
 
 
-def test_a_deletion_in_a_transaction_refuses_an_item_that_is_gone() -> None:
-    job = Parcel.create(name="job")
-    other = Parcel.create(name="one")
-    Parcel.get(job.pk).delete()
-
-    write = Transaction()
-    job.delete(write=write)
-    other.change(name="two", write=write)
-    with pytest.raises(Parcel.Stale):
-        write.commit()
-    job.delete()
-
-    assert Parcel.get(other.pk).name == "one"
-
-
 def test_a_deletion_may_be_done_if_another_item_has_got_the_key_before_its_reply(
     proxy: FaultProxy,
 ) -> None:

@@ -1,3 +1,5 @@
+"""`check`: Django's, where `--tag dynamodb` asks the engine as well."""
+
 from typing import Any
 
 from django.core.management.commands import check

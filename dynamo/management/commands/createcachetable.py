@@ -1,3 +1,5 @@
+"""`createcachetable` on a site without a relational database."""
+
 from django.core.management.commands import createcachetable
 
 from dynamo.management.commands.migrate import NothingToMigrate

@@ -1,3 +1,5 @@
+"""`createtables`: create the tables of all models, and what existing ones lack."""
+
 from dynamo.management.base import DynamoCommand
 from dynamo.tables.definitions import all_tables, create
 

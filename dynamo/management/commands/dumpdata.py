@@ -1,3 +1,5 @@
+"""`dumpdata`: write the items of models as JSON lines, while they are used."""
+
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import islice

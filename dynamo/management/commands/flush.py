@@ -1,3 +1,5 @@
+"""`flush`: delete all items of all tables."""
+
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import flush
 

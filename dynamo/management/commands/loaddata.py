@@ -1,3 +1,5 @@
+"""`loaddata`: store the items that `dumpdata`, or an export of AWS, has written."""
+
 import gzip
 import json
 from collections.abc import Iterator

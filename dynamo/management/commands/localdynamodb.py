@@ -1,3 +1,5 @@
+"""`localdynamodb`: start and stop the local engine."""
+
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 

@@ -1,3 +1,5 @@
+"""`shell`: Django's, which imports the models of the library as well."""
+
 from django.core.management.commands import shell
 
 from dynamo.client.plain import all_models

@@ -1,3 +1,5 @@
+"""`changepassword`: Django's, which also reads the password from a pipe."""
+
 import sys
 import warnings
 from getpass import GetPassWarning

@@ -1,3 +1,5 @@
+"""`createsuperuser`: Django's, for the users of `dynamo.auth`."""
+
 import os
 import sys
 from typing import Any
