@@ -69,10 +69,10 @@ def _hidden_templates() -> Iterator[Warning]:
     configs = [*apps.get_app_configs()]
     own = apps.get_app_config("accounts")
     home = Path(own.path) / "templates"
-    names = [path.relative_to(home) for path in home.rglob("*.*")]
     for config in configs[configs.index(own) + 1 :]:
-        for name in names:
-            if (path := Path(config.path) / "templates" / name).is_file():
+        folder = Path(config.path) / "templates"
+        for path in folder.rglob("*.*"):
+            if (home / path.relative_to(folder)).is_file():
                 hint = f"Put {config.name} before accounts in INSTALLED_APPS."
                 yield Warning(f"{path} has no effect.", hint=hint, id="accounts.W006")
 

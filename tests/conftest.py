@@ -82,6 +82,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Still in random order, but those that need the same program are together, so that few workers
+    # start it, and come first, as they take long.
+    items.sort(key=_programs_of)
     engine = config.getoption("--engine")
     for item in items:
         for marker in item.iter_markers("fault_of"):
@@ -96,6 +99,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             (talking if talks else silent).append(item)
         config.hook.pytest_deselected(items=silent)
         items[:] = talking
+
+
+def _programs_of(item: pytest.Item) -> list[bool]:
+    """False for each program that a test needs: Chromium, S3, the parameter store."""
+    names = getattr(item, "fixturenames", ())
+    return [not item.get_closest_marker("browser"), "s3_url" not in names, "_ssm" not in names]
 
 
 @pytest.fixture(scope="session", autouse=True)
