@@ -3,24 +3,26 @@
 The zone is that of the profile, or that of the settings. The language is the first of these that
 applies:
 
-    1. the language of the profile, if the visitor is signed in
-    2. the language of the switch at the foot of each page, in its cookie
-    3. the first of the browser's languages that the site has (Accept-Language)
-    4. English
+    1. the language of the URL, if the project has `i18n_patterns`
+    2. the language of the profile, if the visitor is signed in
+    3. the language of the switch at the foot of each page, in its cookie
+    4. the first of the browser's languages that the site has (Accept-Language)
+    5. English
 
 The cookie gets the language of the profile. Therefore, pages that do not read who is signed in (an
 unknown URL, a form without its token, DynamoDB not reachable) have the same language, and signing
 out does not change it.
 """
 
+from http import HTTPStatus
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.middleware.locale import LocaleMiddleware
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
-from django.utils.deprecation import MiddlewareMixin
 
 from accounts.cookies import set_cookie
 
@@ -50,8 +52,8 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
     set_cookie(response, settings.LANGUAGE_COOKIE_NAME, language or "", seconds)
 
 
-class LanguageMiddleware(MiddlewareMixin):
-    """Replaces Django's LocaleMiddleware, which leaves its language active in the thread.
+class LanguageMiddleware(LocaleMiddleware):
+    """Django's LocaleMiddleware, which leaves its language active in the thread.
 
     A middleware before LocaleMiddleware would answer in the language of the thread's previous
     request. This middleware comes before everything that can answer with a page. It also ends the
@@ -59,13 +61,16 @@ class LanguageMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        translation.activate(translation.get_language_from_request(request))
+        super().process_request(request)
         timezone.deactivate()
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         """Add headers about the language, and the cookie if the profile has another language."""
+        if response.status_code == HTTPStatus.NOT_FOUND:
+            # With `i18n_patterns`, a URL may lack its language.
+            response = super().process_response(request, response)
         # Files are the same in every language.
         if response.headers.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Language", translation.get_language() or "")

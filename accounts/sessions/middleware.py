@@ -72,7 +72,8 @@ def _user_of(request: HttpRequest) -> AbstractAccount | AnonymousUser:
     if known is None:
         known = _read_user(request)
         request._cached_user = known  # type: ignore[attr-defined]  # as Django's middleware does
-        if language := language_of(known):
+        language = language_of(known)
+        if language and not translation.get_language_from_path(request.path_info):
             translation.activate(language)
         if zone := zone_of(known):
             timezone.activate(zone)

@@ -363,6 +363,27 @@ assert ann.post("/accounts/profile/", {"children": "2"}).status_code == 302
 assert stored() == (False, 2), stored()
 """
 
+LANGUAGES_IN_URLS = """
+from accounts.services import register
+register(username="ann", email="ann@example.org", language="en", password=PASSWORD)
+ann = Client(headers={"accept-language": "en"})
+assert ann.get("/accounts/login/").url == "/en/accounts/login/"
+assert ann.get("/accounts/nowhere/").status_code == 404
+who = {"username": "ann", "password": PASSWORD}
+assert ann.post("/ja/accounts/login/", who).url == "/ja/accounts/profile/"
+for language in ("ja", "en"):
+    page = ann.get(f"/{language}/accounts/profile/")
+    assert f'lang="{language}"' in page.content.decode()
+    assert f'href="/{language}/accounts/email/"' in page.content.decode()
+"""
+
+URLS_WITH_LANGUAGES = """
+from django.conf.urls.i18n import i18n_patterns
+from django.urls import include, path
+
+urlpatterns = i18n_patterns(path("accounts/", include("accounts.urls")))
+"""
+
 OF_MEMBERS = """
 INSTALLED_APPS.insert(2, "members")
 AUTH_USER_MODEL = "members.Member"
@@ -419,6 +440,11 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         {"pages/views.py": VIEWS},
     ),
     "what another app stores": (APPENDAGES, "", {}),
+    "languages in its URLs": (
+        LANGUAGES_IN_URLS,
+        '\nLOGIN_URL, LOGIN_REDIRECT_URL = "login", "profile"\n',
+        {"club/urls.py": URLS_WITH_LANGUAGES},
+    ),
 }
 
 
