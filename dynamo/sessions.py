@@ -204,7 +204,7 @@ class SessionStore(AltersData, cache.SessionStore):
         self._is_sent = False
 
     def _get_new_session_key(self) -> str:
-        # 165 random bits are unused; if not, `add` refuses them.
+        # A key of 165 random bits is not in use yet; if it were, `add` would refuse it.
         return get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
 
     async def _aget_new_session_key(self) -> str:

@@ -102,7 +102,7 @@ class Lease(AltersData):
             self.fence = int(item["fencingToken"]["N"])
         except ValueError as error:
             raise DamagedItem(LockItem.table(), self.name, "fencingToken") from error
-        #: The tally that its renewals count on.
+        #: Counts the requests of its renewals.
         self.tally = tally.current()
         #: The lock as it was stored when it was taken, on the wire.
         self.taken = item

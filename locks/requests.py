@@ -217,7 +217,7 @@ def _held(versions: Sequence[str], more: str = "") -> _Under:
 
 
 def _unchanged(seen: Item) -> _Under:
-    """The record version is that of `seen`, of whatever type it is."""
+    """The condition that the record version is that of `seen`, whatever its type."""
     version = seen.get("recordVersionNumber")
     if version is None:
         return _condition(

@@ -140,7 +140,7 @@ class Task(base.Task):
         if self.write is not None:
             return self.enqueue(*args, **kwargs)
         with joined(None):
-            pass  # in the block of a transaction this raises TypeError, as `enqueue` does
+            pass  # Raises TypeError in the block of a transaction, as `enqueue` does.
         return await self.get_backend().aenqueue(self, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

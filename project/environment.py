@@ -140,7 +140,7 @@ def is_origin(value: str) -> bool:
 
 def _is_sender(value: str) -> bool:
     validate_email(parseaddr(value)[1])
-    # Every mail does the same, but there an error would only be logged.
+    # Django calls this for every mail, too, but an error there would only be logged.
     sanitize_address(value, "utf-8")
     return True
 

@@ -35,7 +35,7 @@ from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 HIDDEN = "[hidden]"
 
-#: The parameter of a URL that is a secret.
+#: The parameter of a URL whose value is a secret.
 _HIDDEN_PARAMETER = "token"
 
 #: Shorter secrets are hidden only in paths, because elsewhere they could be parts of words.

@@ -154,7 +154,7 @@ FORM_RENDERER = "project.forms.FormRenderer"
 # No relational database: everything is in DynamoDB.
 DATABASES: dict[str, dict[str, str]] = {}
 
-# Unless "remember me" is chosen: then it lasts SESSION_COOKIE_AGE, the maximum of every session.
+# Unless "remember me" is chosen. Then the session lasts SESSION_COOKIE_AGE, as long as any can.
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 
 # `accounts.conf` sets the defaults that come with it: sessions, cache, backend and hashers.

@@ -58,7 +58,7 @@ class Unnumbered:
     guard_key: str
     digest: str
     size_bytes: int
-    #: The writes of `also`, and checks of references.
+    #: The writes of `also`, and the checks that referenced items exist.
     parts: Sequence[Write] = ()
     #: Checks among `parts` which other callers' items may share: these refer to the same item.
     shared: frozenset[Write] = frozenset()

@@ -289,8 +289,8 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
         )
         return
     except (Rejected, ValueError) as error:
-        # One item is at fault, or the head from which it was numbered. From now on each goes alone,
-        # and that item gets the error.
+        # One item is at fault, or the head from which it was numbered. From now on each is
+        # written alone, so that this item gets the error.
         known.head = read_head(model, series)
         for caller in chosen:
             caller.ask.is_alone = True

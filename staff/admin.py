@@ -105,7 +105,7 @@ class UserAdmin(StaffAdmin, AccountAdmin):
         ]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
-        """With `?newest`, the page has the newest accounts of the last report, for 2 requests."""
+        """With `?newest`, the newest accounts of the last report. Costs 2 requests."""
         if NEWEST in request.GET:
             [changelist.report] = last_reports(KINDS["statistics"])
             keys = changelist.report.newest

@@ -259,7 +259,7 @@ _Update = tuple[list[Action], Condition, dict[str, object]]
 
 
 class _Raced(StaleUser):
-    """Others wrote the sessions of the account since it was read; `stored` is the account now."""
+    """Another process has changed the sessions of the account; `stored` is the account now."""
 
     def __init__(self, stored: AbstractAccount) -> None:
         super().__init__(stored.pk)

@@ -120,7 +120,7 @@ class LogEntry(PlainModel):
 
 
 def label_of(action: str) -> object:
-    """What pages call the action with this stored name."""
+    """The name that pages show for an action with this stored name."""
     own = {"add": _("Added"), "change": _("Changed"), "delete": _("Deleted")}
     return LogEntry.labels.get(action) or own.get(action, action)
 

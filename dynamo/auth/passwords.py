@@ -23,7 +23,7 @@ from dynamo.runtime.processes import PerProcess
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
 
-#: How many wait in a process, and how many of one client: those of an office at nine o'clock.
+#: How many wait in a process, and how many of one client: an office may sign in at nine o'clock.
 WAITING, WAITING_OF_CLIENT = 96, 30
 
 #: Longer passwords are refused before they are hashed.

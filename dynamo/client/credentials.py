@@ -170,7 +170,7 @@ def _is_metadata_disabled() -> bool:
 def _fixed() -> ReadOnlyCredentials | None:
     """The credentials that can be read here without a request; None if there are none."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
-        # The first provider of the chain. The whole chain takes longer to set up than a request.
+        # The first provider of the chain. To set up the whole chain takes longer than a request.
         found = EnvProvider().load()
     else:
         core = Session(include_builtin_handlers=False)

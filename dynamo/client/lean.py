@@ -397,7 +397,7 @@ class AnswerParser(JSONParser):
 
 
 class AnswerParserFactory(ResponseParserFactory):
-    """For a botocore session: `AnswerParser` for DynamoDB, botocore's for other services."""
+    """The parsers of a botocore session: `AnswerParser` for DynamoDB, else botocore's."""
 
     def create_parser(self, protocol_name: str) -> ResponseParser:
         return AnswerParser() if protocol_name == "json" else super().create_parser(protocol_name)

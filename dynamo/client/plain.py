@@ -49,8 +49,8 @@ TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 _Class = TypeVar("_Class", bound=type)
 _Value = TypeVar("_Value")
 
-#: Gets a damaged item, as stored, and its error. Returns what a result has in its place; with None
-#: the item is left out.
+#: Called with a damaged item, as stored, and its error. Returns what the result has in place of the
+#: item; None leaves it out.
 Damaged = Callable[[Item, DamagedItem], object]
 
 

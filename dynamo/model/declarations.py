@@ -179,7 +179,7 @@ def _check_replacement(name: str, values: list[object]) -> None:
             f"a base declares {name} as {kind.__name__}. Only another one can replace it, or None, "
             "which removes what is neither a key nor the version."
         )
-    # None removes a declaration. Alone it is an option of the library, such as `ordered_by`.
+    # None removes a declaration. If only None is declared, it is an option of the library.
     if any(isinstance(other, kind) for other in others):
         others = [other for other in others if other is not None]
     if not all(isinstance(other, (kind, property)) for other in others):

@@ -193,7 +193,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def guarded(cls) -> list[UniqueKey]:
-        """What has guard items: the declared `Unique`s and request ids."""
+        """The keys that have guard items: the declared `Unique`s and request ids."""
         return [*cls._unique_keys, REQUESTS]
 
     @classmethod

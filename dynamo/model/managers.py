@@ -162,7 +162,7 @@ class Manager(AltersData, Items[M]):
     _alters_data: ClassVar[tuple[str, ...]] = ("create", "get_or_create", "update_or_create")
 
     def __init__(self) -> None:
-        # The class that it is read from is its model.
+        # The model is set by `__get__`: it is the class whose attribute is read.
         self._read = None
 
     def __bool__(self) -> bool:

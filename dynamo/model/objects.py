@@ -40,7 +40,7 @@ _NAME_MAX_LENGTH = 100
 
 #: The limit of versions: JavaScript's numbers are exact below 2^53.
 _VERSION_LIMIT = 1 << 53
-#: More writes than an item ever gets.
+#: Higher than the number of writes that an item ever gets.
 MOST_WRITES = 1 << 32
 #: The smallest random version. All random versions have the same length.
 _LEAST_VERSION = 1 << 52

@@ -315,7 +315,7 @@ class Writable(Creatable):
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
-                # The commit is a success, also if the item was deleted or cannot be read.
+                # The commit has succeeded, even if the item was deleted since or cannot be read.
                 with suppress(Unavailable, Rejected):
                     stored = read_item(self._address())
                 if stored is None:
@@ -372,7 +372,7 @@ class Writable(Creatable):
 
         def otherwise(refusal: Refusal) -> Exception | None:
             if refusal.stored is not None:
-                # Another item may have got its key after this call deleted it.
+                # After this call deleted the item, another one may have been stored under its key.
                 may_be_done = refusal.repeated and not self.is_same_item(refusal.stored)
                 return refusal.unknown() if may_be_done else self._stale()
             if missing_ok:

@@ -113,7 +113,7 @@ class ModelSerializer(serializers.ModelSerializer):
         return view if isinstance(view, ModelMixin) and view.model is self.Meta.model else None
 
     def _with_partition(self, validated_data: dict[str, Any]) -> dict[str, Any]:
-        """The values, and those that the view gives to each of its items."""
+        """The validated values, with those that the view gives to each of its items."""
         view = self._view()
         return validated_data if view is None else {**validated_data, **view._given()}
 

@@ -123,10 +123,10 @@ class Place:
 
     @contextmanager
     def inside(self, seconds: float | None = None) -> Iterator[None]:
-        """Run the body when the gate lets it in. A page that waits passes its turn on.
+        """Run the body when the gate lets it in. A page that waits gives its turn to another page.
 
         Raises:
-            GateFull: it did not within `seconds` or the page's deadline.
+            GateFull: it was not let in within `seconds`, or before the page's deadline.
             TooManyPages: the page did not get another turn in time.
         """
         gate = self._gate

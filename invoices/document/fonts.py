@@ -97,7 +97,7 @@ FAMILIES = (
 _REQUIRED = FAMILIES[:2]
 _CHARACTERS = Path(__file__).with_name("characters.json")
 
-#: Printed in place of a character that no font has.
+#: Is printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _LINE_ENDS_AND_TABS = "\n\r\t"

@@ -219,7 +219,7 @@ def link_to(export: Export) -> str:
 
 @contextmanager
 def _reaching_aws() -> Iterator[None]:
-    """Requests whose time does not count for the page. Raises ExportUnavailable."""
+    """Requests to S3, whose time does not count for the page. Raises ExportUnavailable."""
     try:
         with uncounted():
             yield

@@ -61,7 +61,7 @@ def _typeset(contents: str, timestamp: int) -> bytes:
         font_paths=fonts,
         sys_inputs={"invoice": contents},
         timestamp=timestamp,
-        # For archives and attachments (PDF/A-3), and for screen readers (PDF/UA).
+        # The file is fit for archives and attachments (PDF/A-3), and for screen readers (PDF/UA).
         pdf_standards=["a-3a", "ua-1"],
     )
     if len(contents) > _LARGE:

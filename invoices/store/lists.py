@@ -177,7 +177,7 @@ def search_invoices(
         return replace(page, next_year=year - 1)
     for earlier in years_of(account, range(max(YEARS[0], year - SEARCHED_YEARS), year)):
         limit = PAGE_SIZE - len(page.invoices)
-        # The states of a year are a request, and so are its invoices.
+        # One request reads the states of a year, another one its invoices.
         if left < 2 or not limit:
             return replace(page, next_year=earlier)
         more = list_invoices(

@@ -33,7 +33,7 @@ LOOK_SECONDS = 0.25
 
 _TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
-#: A terminal sends these to all its foreground processes, so also to the command.
+#: A terminal sends these to all its foreground processes, and therefore to the command, too.
 _FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
 
 _ENVIRONMENT = Path("/proc/self/environ")
