@@ -1,15 +1,21 @@
 """Transactions: several writes, all or none, each with the error that its refusal means.
 
     with Transaction() as write:
-        write.put(guard, Guard.pk.does_not_exist(), otherwise=EmailTaken(email))
-        write.update(user, [User.email.set(email)], unchanged, otherwise=StaleUser(user.pk))
+        ann.change(email="ann@example.org", write=write)
+        Entry.create(text="Ann has another address.", write=write)
 
 An operation that takes `write: Transaction | None = None` adds its writes to the caller's
 transaction, which the caller commits. Without one it commits its own:
 
-    def rename(page: Page, title: str, *, write: Transaction | None = None) -> None:
+    def move(member: Member, email: str, *, write: Transaction | None = None) -> None:
         with joined(write) as write:
-            write.update(page, [Page.title.set(title)], unchanged, otherwise=StalePage(page.pk))
+            member.change(email=email, write=write)
+            Entry.create(text=f"{member} has another address.", write=write)
+
+`put`, `update`, `delete` and `check` are for items that are not those of a `Model`, such as locks.
+Each takes its condition, and the error that means that it is false:
+
+        write.check(LockItem(name), held, otherwise=LeaseLost(name, fence, reason))
 
 A transaction of several writes is one TransactWriteItems. A transaction of a single write is sent
 as a plain PutItem, UpdateItem or DeleteItem, which costs half as much. DynamoDB keeps no request

@@ -623,6 +623,21 @@ def test_an_item_that_was_stored_without_a_version_can_be_edited_once_per_form()
     assert Customer.get("old").club == "chess"
     late = CustomerForm({**data, "club": "bridge"}, instance=Customer.get("old"))
     assert late.errors["club"] == ["Stored now: chess"]
+    twice = CustomerForm(data, instance=Customer.get("old"))
+    twice.instance.notes = "more"
+    assert twice.is_valid(), twice.errors
+    assert twice.try_save() is None
+    assert Customer.get("old").notes == ""
+
+
+def test_a_form_is_not_compared_with_an_object_that_is_older_than_its_page() -> None:
+    customer = create()
+    older = Customer.get(customer.pk)
+    customer.change(club="go")
+    form = CustomerForm(sent(CustomerForm(instance=customer), club="chess"), instance=older)
+
+    assert form.errors["club"] == ["Stored now: go"]
+    assert form.errors["__all__"][0].startswith("The customer was changed after this page")
 
 
 class Visit(Customer):
