@@ -31,7 +31,7 @@ from dynamo import (
     Unique,
     casefolded,
 )
-from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import overwrite, stored_items
 from tests.numbered import Ticket, forget_all, ticket
@@ -541,6 +541,34 @@ def test_a_transaction_that_may_be_done_is_not_called_stale_if_others_have_writt
 
     errors = getattr(caught.value, "exceptions", [caught.value])
     assert all(isinstance(error, Unavailable) and error.maybe_written for error in errors)
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_new_object_that_is_saved_again_with_other_values_is_stored_once(
+    is_stored: bool, in_transaction: bool, proxy: FaultProxy, impatient: float
+) -> None:
+    member = Member(email="ann@example.org", club="chess", card="A")
+    fault = DropReply() if is_stored else Answer(503, "ServiceUnavailable")
+    proxy.plan("*", fault, times=100)
+    with pytest.raises(Unavailable):
+        member.save()
+    proxy.forget()
+    member.card = "B"
+
+    if in_transaction:
+        with Transaction() as write:
+            member.save(write=write)
+    else:
+        member.save()
+
+    [stored] = Member.scan()
+    assert (stored.pk, stored.card, stored.version) == (member.pk, "B", member.version)
+    assert Member.find(club="chess", card="B") == stored
+    with pytest.raises(Member.DoesNotExist):
+        Member.find(club="chess", card="A")
+    member.delete()
+    assert stored_items(Member.table()) == {}
 
 
 def test_a_commit_that_may_be_done_stays_unknown_when_it_is_repeated(proxy: FaultProxy) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.core.cache import cache
 
 from accounts.exceptions import TooManyAttempts
-from accounts.limits.attempts import begin_client, begin_sign_in, forget
+from accounts.limits.attempts import begin_client, begin_sign_in, clear_failures
 from accounts.limits.windows import limit
 from accounts.models import User
 from locks import Lock, claim_once
@@ -102,5 +102,5 @@ def test_a_stored_or_new_limit_stops_too_many_attempts(stored: Stored) -> None:
 
     with pytest.raises(TooManyAttempts):
         try_too_often()
-    forget(hal)
+    clear_failures(hal)
     begin_sign_in("hal", hal.pk, CLIENT, begin_client(CLIENT))
