@@ -229,8 +229,8 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
         form_class = form_class or self.get_form_class()
         if not issubclass(form_class, ModelForm):
             raise ImproperlyConfigured(
-                f"{type(self).__name__} needs a form of `from dynamo.forms import ModelForm`, not "
-                f"{form_class.__name__}."
+                f"{type(self).__name__}.form_class must derive from dynamo.forms.ModelForm, which "
+                f"{form_class.__name__} does not."
             )
         form: F = super().get_form(form_class)
         self._form = form

@@ -105,7 +105,9 @@ def check_admin(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> li
 
 
 def check_model_admin(model_admin: ListAdmin) -> list[CheckMessage]:
-    kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
+    kinds: dict[str, Callable[[Any], Problems]] = {"E009": _shapes}
+    if not any(_shapes(model_admin)):
+        kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
     return [
         Error(text, hint, obj=type(model_admin), id=f"dynamo.{number}")
         for number, problems in kinds.items()
@@ -145,7 +147,7 @@ def _not_asked(model_admin: Any) -> Problems:
             default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name, None))
             value = getattr(own, name, default)
             if (tuple(value) if isinstance(value, list) else value) != default:
-                text = f"{name} changes nothing: the pages of dynamo.admin do not ask it."
+                text = f"{name} changes nothing: the pages of dynamo.admin do not use it."
                 yield text, advice or None
     form = model_admin.form
     if not (isinstance(form, type) and issubclass(form, ModelForm)):
@@ -191,16 +193,29 @@ def _additions(model_admin: ListAdmin) -> Problems:
             yield str(error), None
 
 
+#: Options that are lists of names.
+_LISTS = """
+    list_display list_display_links readonly_fields list_filter search_fields exclude raw_id_fields
+"""
+
+
+def _shapes(model_admin: Any) -> Problems:
+    """Options that the other checks could not read."""
+    for option in [*_LISTS.split(), "actions", "fields", "ordering"]:
+        if isinstance(value := getattr(model_admin, option), str):
+            yield f"{option} must be a list, not a text.", f"{option} = [{value!r}]"
+    for title, options in model_admin.fieldsets or ():
+        if "fields" not in options:
+            yield f"The fieldset {title!r} must have the key 'fields'.", None
+
+
 def _names(model_admin: Any) -> Problems:
     """Errors of options: names that the model does not have, and sensitive attributes."""
     model = model_admin.model
     declared = getattr(model_admin.form, "declared_fields", ())
     fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
-    options = """
-        list_display list_display_links readonly_fields list_filter search_fields exclude
-        radio_fields raw_id_fields
-    """
-    named = {part: getattr(model_admin, part) or () for part in options.split()}
+    options = [*_LISTS.split(), "radio_fields"]
+    named = {option: getattr(model_admin, option) or () for option in options}
     for option, names in {**named, "fields": flatten_fieldsets(fieldsets)}.items():
         for name in names:
             try:
@@ -216,6 +231,8 @@ def _names(model_admin: Any) -> Problems:
             attribute = model.get_attributes().get(name)
             if option == "raw_id_fields" and not isinstance(attribute, Reference):
                 yield f"raw_id_fields names {name}, which is not a Reference.", None
+            if option == "radio_fields" and attribute and not getattr(attribute, "choices", None):
+                yield f"radio_fields names {name}, which has no choices.", None
             if is_sensitive(model, name) and option != "exclude":
                 text = f"{option} names {name}, which is declared sensitive: it is never shown."
                 yield text, None

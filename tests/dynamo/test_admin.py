@@ -959,6 +959,10 @@ BY_CLUB = {"list_index": Customer.by_club, "list_partition": "a"}
     [
         ({"list_display": ["emial"]}, "E009: list_display names emial, which is not an attribute"),
         ({"readonly_fields": ["nothing"]}, "E009: readonly_fields names nothing"),
+        ({"search_fields": "email"}, "E009: search_fields must be a list, not a text."),
+        ({"ordering": "joined"}, "E009: ordering must be a list, not a text."),
+        ({"fieldsets": [("More", {"field": []})]}, "E009: The fieldset 'More' must have the key"),
+        ({"radio_fields": {"email": 1}}, "E009: radio_fields names email, which has no choices."),
         ({"fields": [("email", "nothing")]}, "E009: fields names nothing"),
         ({"list_display": ["pin"]}, "E009: list_display names pin, which is declared sensitive"),
         ({"search_fields": ["pin"]}, "E009: search_fields names pin, which is declared sensitive"),
