@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from dynamo import request_sent
+from dynamo.client import bulk, sending
+from dynamo.wire.types import Answer
 
 #: The session and the account, which every page of a signed-in visitor reads.
 OF_EVERY_PAGE = ["BatchGetItem"]
@@ -41,6 +45,16 @@ def told(receiver: Callable[..., object]) -> Iterator[None]:
         yield
     finally:
         request_sent.disconnect(receiver)
+
+
+def limit_pages(patch: pytest.MonkeyPatch, most: int) -> None:
+    """Let each Query and Scan of `bulk` return at most `most` items, as if these had 1 MB."""
+
+    def send(operation: str, request: Any) -> Answer:
+        is_list = operation in {"Query", "Scan"}
+        return sending.send(operation, {"Limit": most, **request} if is_list else request)
+
+    patch.setattr(bulk, "send", send)
 
 
 class Requests:

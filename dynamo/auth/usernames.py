@@ -156,7 +156,6 @@ def _table() -> tuple[list[tuple[int, int, frozenset[str]]], dict[str, str]]:
     return ranges, lookalikes
 
 
-@lru_cache(4096)
 def _scripts(char: str) -> frozenset[str] | None:
     """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
     ranges, _lookalikes = _table()

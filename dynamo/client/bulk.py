@@ -21,8 +21,6 @@ from dynamo.wire.types import Answer, Item, Request
 
 #: How many segments of a table are read at the same time.
 SEGMENTS = 4
-#: The maximum number of items per page, for tests. With None, only DynamoDB's limit of 1 MB holds.
-PAGE_LIMIT: int | None = None
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
 READ_MAX_ITEMS = 100
@@ -52,8 +50,6 @@ def pages(
     request: Request = {"TableName": table, "TotalSegments": len(places)}
     if attributes:
         request |= projection(attributes)
-    if PAGE_LIMIT is not None:
-        request["Limit"] = PAGE_LIMIT
     with CountingPool(len(places)) as pool:
         under_way: dict[Future[Answer], Request] = {}
 
@@ -93,8 +89,6 @@ def query_pages(
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
     page = dict(request)
-    if PAGE_LIMIT is not None:
-        page.setdefault("Limit", PAGE_LIMIT)
     while True:
         answer = send(operation, page)
         has_more = bool(answer.get("LastEvaluatedKey"))

@@ -29,7 +29,7 @@ from tests.dynamo.test_references import Appointment, Patient
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Entry, Ticket, entry, ticket
-from tests.requests import told
+from tests.requests import limit_pages, told
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -56,7 +56,7 @@ LABELS = [*(model._meta.label for model in MODELS), "sequences.Counter"]
 
 @pytest.fixture(autouse=True)
 def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "PAGE_LIMIT", 2)
+    limit_pages(monkeypatch, 2)
     monkeypatch.setattr(loaddata, "BATCH", 3)
 
 

@@ -26,7 +26,7 @@ from tests.factories import (
     stored_items,
 )
 from tests.items import overwrite
-from tests.requests import Requests, told
+from tests.requests import Requests, limit_pages, told
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -38,8 +38,8 @@ TOGETHER = 5
 def _little_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"TOGETHER": TOGETHER, "AHEAD": 2}.items():
         monkeypatch.setattr(findings, name, value)
-    for name, value in {"SEGMENTS": 3, "PAGE_LIMIT": 2}.items():
-        monkeypatch.setattr(bulk, name, value)
+    monkeypatch.setattr(bulk, "SEGMENTS", 3)
+    limit_pages(monkeypatch, 2)
 
 
 class Found:
@@ -98,7 +98,7 @@ def test_a_sound_table_costs_its_scan_and_has_no_findings(
         make_user()
     requests_sent.clear()
 
-    monkeypatch.setattr(bulk, "PAGE_LIMIT", None)
+    limit_pages(monkeypatch, 1_000)
 
     found = Found(repair=True)
 
@@ -383,7 +383,7 @@ def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding(
         change_email(fresh(ann), f"{uuid.uuid4()}@example.com")
 
     monkeypatch.setattr(bulk, "SEGMENTS", 1)
-    monkeypatch.setattr(bulk, "PAGE_LIMIT", 1)
+    limit_pages(monkeypatch, 1)
     with after_request("Scan", move, times=3):
         found = Found(repair=True)
 

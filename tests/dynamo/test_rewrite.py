@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dynamo import IntegerAttribute, Model, Reference, TextAttribute, Unique, casefolded
-from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.test import Tables
 from sequences import check_series
@@ -19,6 +18,7 @@ from tests.dynamo.test_references import Patient
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket, ticket
+from tests.requests import limit_pages
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -86,7 +86,7 @@ def count(guest: Guest) -> None:
 
 @pytest.fixture(autouse=True)
 def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "PAGE_LIMIT", 2)
+    limit_pages(monkeypatch, 2)
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, **acts: list[Any]) -> None:

@@ -28,7 +28,7 @@ from tests.numbered import (
     stored_items,
     ticket,
 )
-from tests.requests import Requests
+from tests.requests import Requests, limit_pages
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -37,8 +37,8 @@ LABEL = "tests.numbered.Ticket"
 
 @pytest.fixture(autouse=True)
 def _little_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SEGMENTS", "PAGE_LIMIT"):
-        monkeypatch.setattr(bulk, name, 3)
+    monkeypatch.setattr(bulk, "SEGMENTS", 3)
+    limit_pages(monkeypatch, 3)
     monkeypatch.setattr(findings, "TOGETHER", 2)
 
 
@@ -99,7 +99,7 @@ def test_a_check_without_damage_costs_two_scans(
 ) -> None:
     requests_sent.clear()
 
-    monkeypatch.setattr(bulk, "PAGE_LIMIT", None)
+    limit_pages(monkeypatch, 1_000)
 
     check()
 
@@ -332,7 +332,7 @@ def test_a_huge_gap_is_counted(
 def test_no_transaction_reads_more_than_25_items(
     series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "PAGE_LIMIT", None)
+    limit_pages(monkeypatch, 1_000)
     monkeypatch.setattr(findings, "TOGETHER", READ_TOGETHER)
     for _ in range(27):
         ticket(series)
