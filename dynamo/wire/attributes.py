@@ -75,8 +75,8 @@ _INSTEAD = {
 }
 
 
-#: How similar a misspelled name is at least, as `difflib` measures it: one wrong letter of four.
-_NEAR = 0.75
+#: How similar a misspelled name is at least, as `difflib` measures it: one wrong letter of five.
+_NEAR = 0.8
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -316,13 +316,14 @@ def test_a_dump_continues_in_its_own_file_alone(tmp_path: Path, proxy: FaultProx
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("dumpdata locks", "Not of DynamoDB alone: locks."),
-        ("dumpdata no.Model", "Not of DynamoDB alone: no.Model."),
+        ("dumpdata locks", "A dump of DynamoDB cannot have locks."),
+        ("dumpdata no.Model", "A dump of DynamoDB cannot have no.Model."),
         ("dumpdata sequences --indent 2", "written whole, as JSON lines"),
         ("dumpdata sequences --natural-primary", "written whole, as JSON lines"),
         ("dumpdata sequences --format xml", "written whole, as JSON lines"),
         ("dumpdata sequences --state x", "--state needs --output"),
-        ("loaddata absent.json", "absent.json is not a file of items"),
+        ("loaddata absent.json", "There is no file absent.json."),
+        ("loaddata {}", "is not a file of items"),
         ("loaddata {}/items.jsonl --exclude a.B", "loaded from the files that are named"),
         ("loaddata {}/items.jsonl", "items.jsonl:2: "),
         ("loaddata {}/changes.json", "changes.json:1: 'Item'"),

@@ -98,7 +98,9 @@ class Command(DynamoCommand, dumpdata.Command):
             found += models
         if others and (found or not has_database()):
             known = ", ".join(model._meta.label for model in dumpable().values())
-            raise CommandError(f"Not of DynamoDB alone: {', '.join(others)}. Its models: {known}.")
+            raise CommandError(
+                f"A dump of DynamoDB cannot have {', '.join(others)}. Its models: {known}."
+            )
         return found
 
     def _first(self, models: Iterable[type[PlainModel]]) -> list[Item]:

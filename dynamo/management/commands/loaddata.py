@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, TextIO
 
 from django.core.management.base import CommandError, CommandParser
@@ -55,6 +56,8 @@ class Command(DynamoCommand, loaddata.Command):
             super().handle(*files, **options)
             return
         if others:
+            if not Path(others[0]).exists():
+                raise CommandError(f"There is no file {others[0]}.")
             raise CommandError(f"{others[0]} is not a file of items of DynamoDB, as JSON lines.")
         if any(options[name] for name in _DJANGOS):
             raise CommandError("Items of DynamoDB are loaded from the files that are named, whole.")
