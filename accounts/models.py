@@ -153,6 +153,8 @@ class AbstractAccount(AbstractUser):
     )
 
     def __init_subclass__(cls, **options: object) -> None:
+        if getattr(cls, "username", None) is None:
+            cls.sign_up_fields = tuple(name for name in cls.sign_up_fields if name != "username")
         # All account models share these errors. The library would create others for each model.
         cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
         super().__init_subclass__(**options)

@@ -16,6 +16,7 @@ from pynamodb.indexes import Index
 from dynamo.client.plain import PlainModel, per_class
 from dynamo.model.unique import REQUESTS, GuardTable, UniqueKey
 from dynamo.wire.types import Item, Typed
+from dynamo.wire.updates import names_in
 from dynamo.wire.values import SORT_KEY_MAX_BYTES, as_hex, canonical, fits_key, with_binary
 
 
@@ -75,8 +76,15 @@ class Keyed(PlainModel):
     ) -> tuple[object, Condition | None]:
         """The first part of a partition key, and the condition with its other parts."""
         index = cls._indexes.get(str(index_name))
-        attributes = () if index is None else index.Meta.attributes.values()
-        first, *others = [item for item in attributes if item.is_hash_key] or [None]
+        attributes = (cls.get_attributes() if index is None else index.Meta.attributes).values()
+        sort_keys = [str(item.attr_name) for item in attributes if item.is_range_key]
+        if wrong := [name for name in names_in(condition) if name not in sort_keys]:
+            raise TypeError(
+                f"The second argument is a condition on the sort key "
+                f"({', '.join(sort_keys) or 'there is none'}), not on {wrong[0]}, which "
+                "filter_condition= takes."
+            )
+        first, *others = [item for item in attributes if item.is_hash_key]
         if not others:
             return hash_key, condition
         if not isinstance(hash_key, tuple) or len(hash_key) != 1 + len(others):

@@ -20,6 +20,7 @@ from django.utils.functional import classproperty
 from dynamo.client.tally import CountingPool
 from dynamo.exceptions import ErrorWithValues, Refused, TableMissing, Unavailable
 from dynamo.model.managers import Manager
+from dynamo.model.references import Reference
 from dynamo.model.writing import Writable, refuse_alias
 from dynamo.runtime.threads import asynchronous, in_thread
 from dynamo.transactions import Transaction
@@ -52,28 +53,39 @@ class DjangoCalls(Writable):
     def _get_by(cls, **values: Any) -> Self:
         """The item with this key, or with these values of one `Unique`. Costs as `get` or `find`.
 
+        With the key, the item must also have the further values.
+
         Raises:
             DoesNotExist: no item has them.
             TypeError: neither the key nor the attributes of one `Unique`.
         """
         key = cls._key_names()
         values = cls._with_key(values)
-        if values.keys() == {*key}:
-            return cls.get(*(values[name] for name in key))
+        if values.keys() >= {*key}:
+            item = cls.get(*(values[name] for name in key))
+            if any(not item._has_value(name, value) for name, value in values.items()):
+                raise cls.DoesNotExist
+            return item
         try:
             return cls.find(**values)
         except TypeError as error:
             raise TypeError(f"Give the key ({', '.join(key)}) or one Unique. {error}") from error
 
+    def _has_value(self, name: str, value: object) -> bool:
+        if name not in self._meta.by_name:
+            raise TypeError(f"{type(self).__name__} has no attribute {name}.")
+        attribute = self._meta.by_name[name].attribute
+        return typed_value(attribute, getattr(self, name)) == typed_value(attribute, value)
+
     @classmethod
     def _with_key(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The `values`. `pk` alone, the whole key or a text of it, becomes the key's attributes.
+        """The `values`. `pk`, the whole key or a text of it, becomes the key's attributes.
 
         Raises:
             DoesNotExist: no item can have the key.
             FieldError: it is not a tuple, but the key has two parts.
         """
-        if values.keys() != {"pk"}:
+        if "pk" not in values:
             return values
         names = cls._key_names()
         parts = values["pk"] if len(names) > 1 else [values["pk"]]
@@ -85,7 +97,8 @@ class DjangoCalls(Writable):
             )
         if len(parts) != len(names):
             raise cls.DoesNotExist
-        return cls._of_texts(dict(zip(names, parts, strict=True)))
+        further = {name: value for name, value in values.items() if name != "pk"}
+        return further | cls._of_texts(dict(zip(names, parts, strict=True)))
 
     @classmethod
     def _of_texts(cls, values: Mapping[str, object]) -> dict[str, Any]:
@@ -101,6 +114,8 @@ class DjangoCalls(Writable):
                 raise TypeError(f"{cls.__name__} has no attribute {name}.")
             field = cls._meta.by_name[name]
             try:
+                if isinstance(field.attribute, Reference):
+                    value = field.attribute.key_of(value)
                 if value is not None and isinstance(field, CharField):
                     typed[name] = str(value)
                 elif isinstance(value, str) and (form_field := field.formfield()):

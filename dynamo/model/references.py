@@ -84,12 +84,12 @@ class Reference(TextAttribute):
         return found[-1]
 
     def __set__(self, instance: object, value: object) -> None:
-        super().__set__(instance, self._key_of(value))
+        super().__set__(instance, self.key_of(value))
 
     def serialize(self, value: object) -> str | None:
-        return super().serialize(self._key_of(value))
+        return super().serialize(self.key_of(value))
 
-    def _key_of(self, value: object) -> Any:
+    def key_of(self, value: object) -> Any:
         """The key if `value` is an object of the model; else the value.
 
         Raises:

@@ -5,12 +5,23 @@ A condition on an attribute that a stored item may lack holds for the default th
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Self, cast
 
 from pynamodb.attributes import Attribute
-from pynamodb.expressions.condition import And, Condition, Exists, IsType, Not, NotExists, Or
+from pynamodb.expressions.condition import (
+    And,
+    BeginsWith,
+    Condition,
+    Contains,
+    Exists,
+    IsType,
+    Not,
+    NotExists,
+    Or,
+)
 from pynamodb.expressions.operand import Path, Value
 from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction
 
@@ -190,43 +201,64 @@ def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
     `exists`, `does_not_exist` and `is_type` concern what is stored, and are not changed.
 
     Raises:
-        TypeError: it compares a default with another attribute, or its size, or is not one.
+        TypeError: it asks for the size or a part of an attribute with a default, or is not one.
     """
     check_condition(condition)
     if isinstance(condition, (And, Or, Not)):
         return type(condition)(*(with_defaults(attributes, value) for value in condition.values))
     if isinstance(condition, (Exists, NotExists, IsType)):
         return condition
-    named = _names(condition)
+    named = names_in(condition)
     defaults = {
-        name: typed
-        for name, stored_name, attribute in attributes
+        stored_name: Value(typed)
+        for _name, stored_name, attribute in attributes
         if stored_name in named
         and not callable(default := getattr(attribute, "default", None))
         and (typed := typed_value(attribute, default))
     }
     if not defaults:
         return condition
-    path, *others = condition.values
-    if not (isinstance(path, Path) and all(isinstance(other, Value) for other in others)):
+    is_function = isinstance(condition, (BeginsWith, Contains))
+    are_plain = all(isinstance(operand, (Path, Value)) for operand in condition.values)
+    if not are_plain or (is_function and len(named) > 1):
         raise TypeError(
-            f"A condition can compare {', '.join(defaults)} with values only, because stored items "
-            "may lack it and read its default."
+            f"A condition can compare {', '.join(defaults)} with values and attributes, but not "
+            "use its size or a part of it, because stored items may lack it and read its default."
         )
-    [default] = defaults.values()
-    if _is_met(condition.operator, default, [canonical(other.value) for other in others]):
-        return condition | path.does_not_exist()
-    # `<>` is the only operator that is true for an absent attribute.
-    return condition & path.exists() if condition.operator == "<>" else condition
+    return cast(Condition, _as_read(condition, [*defaults.items()]))
 
 
-def _names(operand: object) -> list[str]:
+def _as_read(condition: Condition, defaults: list[tuple[str, Value]]) -> Any:
+    """The `condition` with these defaults; whether it is met, if it compares values alone."""
+    values = [operand.value for operand in condition.values if isinstance(operand, Value)]
+    if len(values) == len(condition.values):
+        own, *others = map(canonical, values)
+        return _is_met(condition.operator, own, others)
+    if not defaults:
+        return condition
+    (name, default), *further = defaults
+    is_absent, is_stored = Path([name]).does_not_exist(), Path([name]).exists()
+    with_default = copy(condition)
+    with_default.values = tuple(
+        default if names_in(operand) == [name] else operand for operand in condition.values
+    )
+    stored = _as_read(condition, further)
+    absent = _as_read(with_default, further)
+    if absent is True:
+        return stored | is_absent
+    if absent is False:
+        # `<>` is the only operator that is true for an absent attribute.
+        return stored & is_stored if condition.operator == "<>" else stored
+    return (is_stored & stored) | (is_absent & absent)
+
+
+def names_in(operand: object) -> list[str]:
     """The attributes, by stored name, that an operand is made of."""
     if isinstance(operand, Path):
         return operand.path if len(operand.path) == 1 else []
     if isinstance(operand, Value):
         return []
-    return [name for item in getattr(operand, "values", ()) for name in _names(item)]
+    return [name for item in getattr(operand, "values", ()) for name in names_in(item)]
 
 
 def _is_met(comparison: str, own: Typed, others: list[Typed]) -> bool:

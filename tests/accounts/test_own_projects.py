@@ -33,7 +33,6 @@ class Member(AbstractAccount):
 
     username = None
     USERNAME_FIELD = "email"
-    sign_up_fields = ("email", "full_name")
 """
 
 #: As in conftest.py and site.py: a slow machine makes no page late, and hashes are cheap.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex, KeysOnlyProjection
 
 from dynamo import (
@@ -220,6 +221,22 @@ def test_a_cursor_that_was_changed_or_belongs_elsewhere_is_refused(
 
     assert requests_sent.operations == []
     assert len(rome(cursor, limit=9).items) == 1
+
+
+def test_a_condition_on_the_key_that_concerns_another_attribute_is_refused(
+    requests_sent: Requests,
+) -> None:
+    wrong: list[tuple[Any, Any, Condition, str]] = [
+        (Sailor.by_city, "Rome", Sailor.email == "x", r"\(age\), not on email"),
+        (Sailor.by_city, "Rome", (Sailor.age > 1) & (Sailor.note == "x"), r"\(age\), not on note"),
+        (Sailor.by_boat, "Ark", Sailor.age > 1, r"\(there is none\), not on age"),
+        (Seat, "red", Seat.guest == "x", r"\(row\), not on guest"),
+    ]
+    for source, key, condition, text in wrong:
+        for read in (source.page, source.count, source.query):
+            with pytest.raises(TypeError, match=f"{text}, which filter_condition= takes"):
+                read(key, condition)
+    assert requests_sent.operations == []
 
 
 def test_a_cursor_that_leads_to_a_deleted_item_works() -> None:

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django import forms
 from django.db import models as djangos
+from django.http import Http404
+from django.test import RequestFactory
 from django.test.utils import isolate_apps
+from django.utils.functional import SimpleLazyObject
 from pynamodb.attributes import DiscriminatorAttribute
+from rest_framework.test import APIRequestFactory
 
 from dynamo import (
     DoesNotExist,
@@ -19,9 +23,12 @@ from dynamo import (
     Refused,
     TextAttribute,
     Transaction,
+    Unique,
 )
 from dynamo.forms import ModelForm, modelform_factory
+from dynamo.rest import ModelSerializer, ModelViewSet
 from dynamo.tables.checks import check_references
+from dynamo.views import ListView, get_object_or_404
 from tests.dynamo.test_habits import Basket
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
@@ -67,6 +74,21 @@ class Reply(Model):
     by_about = ByAbout()
 
 
+class Share(Model):
+    class Meta:
+        table_name = "tests-references-shares"
+
+    class ByHolder(GlobalSecondaryIndex["Share"]):
+        holder = Reference(Patient, hash_key=True)
+
+    holder = Reference(Patient)
+    about = Reference(Remark)
+    minutes = IntegerAttribute(default=10)
+
+    by_holder = ByHolder()
+    unique_share = Unique("holder", "about")
+
+
 def create(name: str = "Ann", **values: Any) -> Patient:
     return Patient.create(name=name, **values)
 
@@ -98,6 +120,43 @@ def test_a_reference_is_checked_by_the_write_that_sets_it(requests_sent: Request
         assert refused.value.reference in {"patient", "payer"}
         assert bob.pk in str(refused.value)
     assert stored_items("tests-references-appointments") == before
+
+
+@pytest.mark.parametrize("wrap", [lambda item: item, lambda item: SimpleLazyObject(lambda: item)])
+def test_views_and_shortcuts_take_the_item_that_a_reference_names(wrap: Any) -> None:
+    class ShareSerializer(ModelSerializer):
+        class Meta:
+            model = Share
+            fields: ClassVar = ["pk"]
+
+    class Shares(ModelViewSet):
+        serializer_class = ShareSerializer
+        authentication_classes: ClassVar = []
+        index = Share.by_holder
+
+    holder, other = create(), create("Bob")
+    remark = Remark.create(about=Appointment.create(patient=holder))
+    share = Share.create(holder=holder, about=remark)
+    person, about = wrap(holder), wrap(remark)
+
+    assert get_object_or_404(Share, holder=person, about=about) == share
+    assert get_object_or_404(Share, pk=share.pk, holder=person, minutes="10") == share
+    assert Share.objects.get(pk=share.pk, holder=person, minutes=10) == share
+    for wrong in ({"holder": wrap(other)}, {"holder": person, "minutes": 11}):
+        with pytest.raises(Http404):
+            get_object_or_404(Share, pk=share.pk, **wrong)
+        with pytest.raises(Share.DoesNotExist):
+            Share.objects.get(pk=share.pk, **wrong)
+        with pytest.raises(Share.AlreadyExists):
+            Share.objects.get_or_create(pk=share.pk, **wrong, defaults={"about": remark})
+    with pytest.raises(TypeError, match="Share has no attribute keeper"):
+        Share.objects.get(pk=share.pk, keeper=person)
+    page = ListView.as_view(
+        model=Share, index=Share.by_holder, partition=person, template_name="unused"
+    )
+    assert [*page(RequestFactory().get("/")).context_data["object_list"]] == [share]
+    shown = Shares.as_view({"get": "list"}, partition=person)(APIRequestFactory().get("/"))
+    assert shown.data["results"] == [{"pk": share.pk}]
 
 
 @pytest.mark.fault_of("moto", "reports other capacity")
