@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +21,11 @@ from outbox.management.commands import checktasks
 from outbox.models import TaskItem, now
 from outbox.worker import Worker
 from tests.commands import run
+from tests.conftest import PATIENCE_SECONDS
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, note
+from tests.programs import start
 
 
 def printed(*arguments: str) -> list[dict[str, Any]]:
@@ -51,6 +54,21 @@ def test_runtasks_prints_a_line_for_each_attempt() -> None:
     note.using(queue_name="mails").enqueue(2)
     [ran] = printed("runtasks", "--once", "--queue", "mails")
     assert (ran["outcome"], ran["attempt"], ran["error"]) == ("successful", 1, "")
+
+
+def test_a_reader_that_closes_the_pipe_ends_the_worker_after_its_task() -> None:
+    result = note.enqueue(1)
+    process = start("manage.py", "runtasks", "--threads", "1")
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    process.stdout.close()
+
+    assert process.wait(timeout=PATIENCE_SECONDS) == 141
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    result.refresh()
+    assert (result.status, result.attempts) == ("SUCCESSFUL", 1)
 
 
 def test_runtasks_without_a_queue_of_this_backend_says_what_to_set(settings: Any) -> None:
@@ -168,13 +186,17 @@ def test_checktasks_names_a_task_whose_killed_worker_left_its_lock(
 
 
 def test_checktasks_names_what_is_wrong(
-    run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+    run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert run("checktasks") == ("", "", 0)
     ended = failed(run_tasks)
     note.enqueue(1)
     item = steps.find(note.enqueue("x").id)
     item.change(function="tests.outbox.functions.removed")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "unfinished.py").write_text("def function(:")
+    broken_module = steps.find(note.enqueue("y").id)
+    broken_module.change(function="unfinished.function")
     stuck = note.enqueue(2)
     lease = Lock("w").acquire()
     assert steps.claim(steps.find(stuck.id), lease)
@@ -184,16 +206,17 @@ def test_checktasks_names_what_is_wrong(
     send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
 
     [found] = printed("checktasks")
+    found["unknown"].sort()
     out, err, code = run("listtasks")
 
-    assert (len(out.splitlines()), code) == (4, 1)
+    assert (len(out.splitlines()), code) == (5, 1)
     assert f"1 damaged task could not be read: {damaged.partition}#{damaged.sort}." in err
     key = f"{damaged.partition}#{damaged.sort}"
     assert found == {
         "waiting": [],
         "stuck": [stuck.id],
         "failed": [ended.id],
-        "unknown": [item.id],
+        "unknown": sorted([item.id, broken_module.id]),
         "damaged": [key],
     }
     out, _err, code = run("checktasks")

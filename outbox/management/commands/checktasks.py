@@ -9,8 +9,7 @@ from django.core.management.base import CommandParser
 from dynamo.management.base import DynamoCommand
 from locks.exceptions import UnknownLock
 from locks.registry import look
-from outbox.exceptions import UnknownTask
-from outbox.framework import InvalidTask, base
+from outbox.framework import base
 from outbox.models import TaskItem, now
 from outbox.steps import LONG_SECONDS, task_of
 from outbox.worker import stored_tasks
@@ -61,6 +60,7 @@ def _faults(item: TaskItem) -> list[str]:
             faults.append("stuck")
     try:
         task_of(item)
-    except (UnknownTask, InvalidTask):
+    except Exception:
+        # Its function is gone, or its module cannot be imported, or its queue is gone.
         faults.append("unknown")
     return faults
