@@ -102,7 +102,7 @@ class Readable(Paged):
     @classmethod
     def get(
         cls,
-        hash_key: object = None,
+        hash_key: object = LEFT_OUT,
         range_key: object = LEFT_OUT,
         consistent_read: bool = True,
         attributes_to_get: object = None,
@@ -118,7 +118,8 @@ class Readable(Paged):
             TypeError: it is not the whole key.
         """
         names = [name for name, *_rest in cls._key_attributes()]
-        if values or (range_key is LEFT_OUT and len(names) > 1):
+        given = sum(part is not LEFT_OUT for part in (hash_key, range_key))
+        if values or given != len(names):
             raise TypeError(
                 f"{cls.__name__}.get takes the key: get({', '.join(names)}). Call find(…) for the "
                 "values of a Unique, or objects.get(…), which takes names."
@@ -134,7 +135,7 @@ class Readable(Paged):
 
     @classmethod
     def get_or_none(
-        cls, hash_key: object = None, range_key: object = LEFT_OUT, **values: Never
+        cls, hash_key: object = LEFT_OUT, range_key: object = LEFT_OUT, **values: Never
     ) -> Self | None:
         """Like `get`, but None if the item is absent."""
         try:

@@ -65,6 +65,7 @@ _INSTEAD = {
     "db_column": "attr_name",
     "db_default": "default",
     "db_index": "a GlobalSecondaryIndex in the class",
+    "db_table": "table_name in the class Meta",
     "on_delete": "a count on the other item: a deletion does not look for references",
     "primary_key": "hash_key=True",
     "related_name": "a GlobalSecondaryIndex in the class",
@@ -75,8 +76,8 @@ _INSTEAD = {
 }
 
 
-#: How similar a misspelled name is at least, as `difflib` measures it: one wrong letter of five.
-_NEAR = 0.8
+#: How similar a misspelled name is at least, as `difflib` measures it: one wrong letter of four.
+_NEAR = 0.75
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -346,6 +346,8 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "get by a part of a key": (lambda _m: Seat.get("red"), r"get\(hall, row\)"),
     "a key instead of keys": (lambda m: [*Member.batch_get(m.pk)], r"a list of keys \(pk\)"),
     "keys instead of pairs": (lambda _m: [*Seat.batch_get(["red"])], r"pairs \(hall, row\)"),
+    "get without a key": (lambda _m: Member.get(), r"get\(pk\)"),
+    "get by more than the key": (lambda m: Member.get(m.pk, "x"), r"get\(pk\)"),
     "get by a tuple": (lambda _m: Seat.get_or_none(("red", 1)), r"get\(hall, row\)"),
     "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
     "setting and adding to one value": (
