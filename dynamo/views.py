@@ -96,7 +96,7 @@ def get_object_or_404(model: type[M], *key: object, **values: object) -> M:
 def typed_or_404(model: type[Model], values: Mapping[str, object]) -> dict[str, Any]:
     """The `values` of a URL with the types of their attributes; otherwise Http404."""
     try:
-        return model._of_texts(values)
+        return model._typed_values(values)
     except model.DoesNotExist as error:
         raise not_found(model) from error
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from dynamo import Page, Transaction, admin
 from dynamo.admin.changelist import ChangeList, Filter
-from dynamo.admin.shown import DamagedRow
+from dynamo.admin.identity import DamagedRow
 from outbox.exceptions import NotFailed
 from outbox.models import FAILED, TaskItem
 from outbox.steps import discard, restart

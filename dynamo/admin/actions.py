@@ -29,9 +29,9 @@ from django.utils.translation import (
 from django.views.decorators.debug import sensitive_post_parameters
 
 from dynamo.admin.changelist import ListAdmin
+from dynamo.admin.identity import DamagedRow, id_of, id_of_key, name_of, with_id
 from dynamo.admin.models import LogEntry, label_of
 from dynamo.admin.options import Context, user_of
-from dynamo.admin.shown import DamagedRow, id_of, id_of_key, name_of, with_id
 from dynamo.client import bulk
 from dynamo.exceptions import ErrorWithValues, Stale
 from dynamo.forms import M

@@ -21,8 +21,8 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 from django.views.decorators.debug import sensitive_post_parameters
 
+from dynamo.admin.identity import DamagedRow, id_of, name_of
 from dynamo.admin.options import Column, Context, Options
-from dynamo.admin.shown import DamagedRow, id_of, name_of
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import M
 from dynamo.model.base import Model
@@ -287,7 +287,7 @@ class ListAdmin(Options[M]):
 
     def _find(self, name: str, text: str) -> list[Any]:
         try:
-            return [self.model._get_by(**self.model._of_texts({name: text}))]
+            return [self.model._get_by(**self.model._typed_values({name: text}))]
         except self.model.DoesNotExist:
             return []
         except DamagedItem as error:
@@ -297,7 +297,7 @@ class ListAdmin(Options[M]):
         self, source: Source, text: object, after: str | None, *, descending: bool = False
     ) -> Page[M]:
         try:
-            value = self.model._of_texts({source.partition: text})[source.partition]
+            value = self.model._typed_values({source.partition: text})[source.partition]
         except self.model.DoesNotExist:
             return Page([], None)
         return self.model.page(

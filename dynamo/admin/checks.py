@@ -19,7 +19,7 @@ from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
 
 from dynamo.admin.changelist import ListAdmin, source_of, sources
-from dynamo.admin.shown import is_sensitive
+from dynamo.admin.identity import is_sensitive
 from dynamo.forms import ModelForm
 from dynamo.model.references import Reference
 

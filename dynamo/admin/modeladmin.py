@@ -23,9 +23,9 @@ from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
+from dynamo.admin.identity import TemplateItem, is_sensitive, name_of, with_id
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.options import Context, Fields, user_of
-from dynamo.admin.shown import Shown, is_sensitive, name_of, with_id
 from dynamo.exceptions import DamagedItem, ErrorWithValues
 from dynamo.forms import M, ModelForm, modelform_factory
 from dynamo.inputs import InputAttribute
@@ -116,7 +116,7 @@ class ModelAdmin(ActionAdmin[M]):
     # Writing --------------------------------------------------------------------------------------
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: None = None) -> M | None:
-        """The item with this id (`dynamo.admin.shown`); None if there is none."""
+        """The item with this id (`dynamo.admin.identity`); None if there is none."""
         item = with_id(self.model, object_id)
         with suppress(self.model.DoesNotExist):
             return item and self.model._get_owner(item._owner())
@@ -259,7 +259,7 @@ class ModelAdmin(ActionAdmin[M]):
             "subtitle": None if obj is None else name_of(obj),
             "adminform": adminform,
             "object_id": object_id,
-            "original": None if obj is None else Shown(obj),
+            "original": None if obj is None else TemplateItem(obj),
             "media": self.media + adminform.media,
             "errors": form.errors,
             "add": add,
@@ -401,7 +401,7 @@ class ModelAdmin(ActionAdmin[M]):
             "title": djangos_text("Change history: %s") % name_of(obj),
             "entries": entries,
             "module_name": capfirst(self.opts.verbose_name_plural),
-            "object": Shown(obj),
+            "object": TemplateItem(obj),
             **(extra_context or {}),
         }
         return self._render(request, "object_history.html", self.object_history_template, context)

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 
-from dynamo.admin.shown import id_of
+from dynamo.admin.identity import id_of
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import DamagedItem

@@ -20,7 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as djangos_text
 
-from dynamo.admin.shown import id_of
+from dynamo.admin.identity import id_of
 from dynamo.exceptions import DamagedItem
 from dynamo.forms import M
 from dynamo.model.base import Model

@@ -22,10 +22,10 @@ from django.views.i18n import JavaScriptCatalog
 from pynamodb.expressions.condition import Condition
 
 from dynamo.admin.actions import as_stored, delete_selected
+from dynamo.admin.identity import name_of
 from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
 from dynamo.admin.options import Context, user_of
-from dynamo.admin.shown import name_of
 from dynamo.auth.passwords import check_new_password
 from dynamo.auth.permissions import read_group
 from dynamo.exceptions import AlreadyDone, DynamoError, Refused

@@ -98,10 +98,10 @@ class DjangoCalls(Writable):
         if len(parts) != len(names):
             raise cls.DoesNotExist
         further = {name: value for name, value in values.items() if name != "pk"}
-        return further | cls._of_texts(dict(zip(names, parts, strict=True)))
+        return further | cls._typed_values(dict(zip(names, parts, strict=True)))
 
     @classmethod
-    def _of_texts(cls, values: Mapping[str, object]) -> dict[str, Any]:
+    def _typed_values(cls, values: Mapping[str, object]) -> dict[str, Any]:
         """The `values`, perhaps texts of a URL or a form, with the types of their attributes.
 
         Raises:

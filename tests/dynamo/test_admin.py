@@ -33,7 +33,7 @@ from dynamo.admin import (
     month_of,
 )
 from dynamo.admin.actions import OVERTAKEN
-from dynamo.admin.shown import id_of, is_sensitive, name_of
+from dynamo.admin.identity import id_of, is_sensitive, name_of
 from dynamo.client.sending import send
 from dynamo.forms import modelform_factory
 from tests.dynamo.adminpages import PROJECT, Form, content, opened, submit

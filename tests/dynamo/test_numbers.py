@@ -18,7 +18,7 @@ from dynamo import (
     TextAttribute,
     Unique,
 )
-from dynamo.admin.shown import id_of, with_id
+from dynamo.admin.identity import id_of, with_id
 from dynamo.forms import modelform_factory
 from dynamo.views import get_object_or_404
 from dynamo.wire.values import is_same_value

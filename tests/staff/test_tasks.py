@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.admin.shown import id_of
+from dynamo.admin.identity import id_of
 from dynamo.client.sending import send
 from outbox.models import TaskItem
 from outbox.test import run_tasks

@@ -7,7 +7,7 @@ from django.contrib.admin.templatetags import admin_list as contribs
 from django.utils.html import format_html
 
 from dynamo.admin.changelist import ChangeList
-from dynamo.admin.shown import DamagedRow
+from dynamo.admin.identity import DamagedRow
 
 register = template.Library()
 register.tags.update(contribs.register.tags)

@@ -1,4 +1,4 @@
-"""What pages show of items: keys in URLs, names, and rows of lists.
+"""How pages identify items: by keys in URLs, by names, and by rows for what cannot be read.
 
 `red_2Fblue,7` is the key of the seat 7 of the hall red/blue: commas separate the parts of a key.
 ASCII letters, digits, hyphens and characters beyond ASCII stand for themselves. Every other
@@ -70,7 +70,7 @@ class DamagedRow:
         return str(self.error)
 
 
-class Shown:
+class TemplateItem:
     """An item with the `pk` that contrib.admin's templates put into URLs."""
 
     def __init__(self, item: Model) -> None:
