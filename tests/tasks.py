@@ -9,13 +9,17 @@ import pytest
 
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.requests import told
 
 
 async def cancel_during(
     proxy: FaultProxy, operation: str, work: Coroutine[Any, Any, object]
 ) -> None:
-    """Cancel the task of `work` when its next `operation` is sent, which is answered after that."""
-    cancelled = threading.Event()
+    """Cancel the task of `work` when its next `operation` is sent, which is answered after that.
+
+    The thread of the call has its reply when this returns: otherwise the next test would see it.
+    """
+    cancelled, answered = threading.Event(), threading.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(work)
 
@@ -23,7 +27,13 @@ async def cancel_during(
         loop.call_soon_threadsafe(task.cancel)
         assert cancelled.wait(120)
 
+    def note(**signal: Any) -> None:
+        if signal["operation"] == operation:
+            answered.set()
+
     proxy.plan(operation, Meanwhile(meanwhile))
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    cancelled.set()
+    with told(note):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        cancelled.set()
+        assert await asyncio.to_thread(answered.wait, 120)
