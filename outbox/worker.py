@@ -213,11 +213,18 @@ class Worker:
         """The tasks of partitions that are due, without those that this worker runs."""
         # A read may show tasks that have ended in the meantime, so `running` is noted before it.
         running = {*self._running}
-        looks = together(*(partial(self._read, name, is_consistent) for name in partitions))
+        failed: dict[str, DynamoError] = {}
+        looks = together(*(partial(self._read, name, is_consistent, failed) for name in partitions))
         running |= self._running.keys()
+        if failed:
+            # One line: most likely, DynamoDB does not answer at all.
+            names, error = ", ".join(sorted(failed)), next(iter(failed.values()))
+            log.warning("Tasks of %s cannot be read: %s", names, error)
         return [item for look in looks for item in look if item.id not in running]
 
-    def _read(self, partition: str, is_consistent: bool) -> list[TaskItem]:
+    def _read(
+        self, partition: str, is_consistent: bool, failed: dict[str, DynamoError]
+    ) -> list[TaskItem]:
         """The first tasks of a partition that are due: those that run, and some that wait."""
         due = TaskItem.sort.between(*bounds(now(), only_deferred=self._only_deferred))
         found: list[TaskItem] = []
@@ -237,7 +244,7 @@ class Worker:
         except DynamoError as error:
             if is_consistent:
                 raise
-            log.warning("Tasks of %s cannot be read: %s", partition, error)
+            failed[partition] = error
         if waiting == FOUND_PER_SHARD and not self._only_deferred:
             self._is_full = True
         return found

@@ -95,7 +95,7 @@ def test_what_else_costs(requests_sent: Requests, backend: dict[str, Any]) -> No
 
     # A look of a worker at 2 queues: half a read unit per shard.
     worker = Worker()
-    found = [item for name in worker._partitions for item in worker._read(name, False)]
+    found = worker._find(worker._partitions, False)
     assert cost() == (["Query"] * 16, 8)
 
     lease = Lock("w").acquire()

@@ -592,6 +592,7 @@ def test_a_worker_goes_on_when_the_engine_was_away_and_a_throttled_shard_holds_u
     impatient: None,
     running: Callable[..., threading.Event],
     backend: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
     fault: Any,
 ) -> None:
     if isinstance(fault, CloseBefore):
@@ -605,6 +606,9 @@ def test_a_worker_goes_on_when_the_engine_was_away_and_a_throttled_shard_holds_u
     reached = 0 if isinstance(fault, CloseBefore) else 40 - len(waiting)
     wait_until(lambda: len(CALLS) >= reached and proxy.count("Query") >= 8)
     assert len(CALLS) == reached
+    if not reached:
+        told = [text for text in caplog.messages if "cannot be read" in text]
+        assert all("0#default, 1#default, 2#default" in text for text in told), told
 
     proxy.forget()
 
