@@ -128,12 +128,12 @@ class AlreadyExists(DynamoError):
 
 
 class RequestIdReused(DynamoError):
-    """The request id made an item before, with other values. Nothing was written."""
+    """The request id created an item before, with other values. Nothing was written."""
 
     request_id: str
     noun: str = "item"
 
-    text = "This request id made a {noun} before, with other values. Use a new request id."
+    text = "This request id created another {noun} before. Use a new request id."
 
 
 class BadCursor(DynamoError, ValueError):

@@ -67,9 +67,7 @@ INVALID = djangos_lazy("Enter a valid value.")
 INCOMPLETE = _(
     "The hidden field %(name)s is missing or was changed, so nothing was done. Send the form again."
 )
-USED = _(
-    "This form made a %(noun)s before, with other values. Send the form again to make another one."
-)
+USED = _("This form was sent before, with other values. Send it again to create another %(noun)s.")
 DONE = _("Part of this was done before, so nothing was done now.")
 STORED = _("Stored now: %(value)s")
 TOO_LARGE = _("This is too large to be stored.")

@@ -290,8 +290,14 @@ class DjangoCalls(Writable):
 
     def _unique_error(self, names: tuple[str, ...]) -> tuple[str, ValidationError]:
         """The field where pages show that another item has the values of `names`, and the text."""
-        place = NON_FIELD_ERRORS if len(names) > 1 else names[0]
-        return place, self.unique_error_message(type(self), names)
+        error = self.unique_error_message(type(self), names)
+        if len(names) == 1:
+            return names[0], error
+        for name in names:
+            messages = getattr(self.get_attributes()[name], "error_messages", {})
+            if error.code in messages:
+                return name, ValidationError(messages[error.code], error.code, error.params)
+        return NON_FIELD_ERRORS, error
 
     def _errors_at_fields(self, refused: Exception) -> Iterator[tuple[str, ValidationError]]:
         """The fields where pages show why a write was `refused`, each with Django's text.

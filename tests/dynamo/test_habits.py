@@ -499,6 +499,36 @@ class Visit(Model):
             raise ValidationError({"ends": "It ends before it begins."})
 
 
+class Hour(Model):
+    class Meta:
+        table_name = "tests-hours"
+
+    room = TextAttribute()
+    begins = IntegerAttribute(error_messages={"unique_together": "This hour is taken."})
+
+    unique_place = Unique("room", "begins")
+
+
+def test_several_taken_values_are_an_error_at_the_attribute_that_has_its_text() -> None:
+    Hour.create(room="red", begins=9)
+    form_class = modelform_factory(Hour, fields=["room", "begins"])
+    hidden = form_class()["request_id"].value()
+    form = form_class({"room": "red", "begins": "9", "request_id": hidden})
+
+    assert form.is_valid()
+    assert form.try_save() is None
+    assert form.errors == {"begins": ["This hour is taken."]}
+    with pytest.raises(ValidationError) as refused:
+        Hour(room="red", begins=9).full_clean()
+    assert refused.value.message_dict == {"begins": ["This hour is taken."]}
+    form_class = modelform_factory(Hour, fields=["room"])
+    form = form_class({"room": "red", "request_id": form_class()["request_id"].value()})
+    form.instance.begins = 9
+    assert form.is_valid()
+    assert form.try_save() is None
+    assert form.errors == {"__all__": ["This hour is taken."]}
+
+
 class Fee(Model):
     class Meta:
         table_name = "tests-fees"

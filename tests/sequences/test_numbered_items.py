@@ -183,7 +183,7 @@ def test_a_form_that_is_sent_with_other_values_says_so_and_then_issues_the_next_
     form = sent(TicketForm, series, **shown, subject="Noise")
 
     assert form.try_save() is None
-    assert "This form made a ticket before, with other values." in str(form.errors)
+    assert "This form was sent before, with other values." in str(form.errors)
     again = sent(TicketForm, series, **form.data)
     assert again.save().number == 2
 
