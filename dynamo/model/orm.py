@@ -209,7 +209,8 @@ class DjangoCalls(Writable):
 
         `items` may be a generator. `progress` is called with the number of objects that were tried
         since its last call. An object that is stored already is left as it is, so the same list can
-        be given again after an error. Costs 1 request for each item, and the units of `create`.
+        be given again after an error; it is refused if something was set since. Costs 1 request for
+        each item, and the units of `create`.
 
         Raises:
             Unavailable, TableMissing: an item could not be stored. Items under way were tried.
@@ -225,6 +226,8 @@ class DjangoCalls(Writable):
             try:
                 if not item.stored:
                     item.insert()
+                elif item._assigned(item.stored):
+                    raise TypeError("This object is stored already: save() stores what was set.")
             except (Unavailable, TableMissing):
                 raise
             except (ErrorWithValues, TypeError, ValueError) as error:

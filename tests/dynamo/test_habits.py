@@ -375,6 +375,10 @@ def test_many_items_are_created_with_one_report() -> None:
     assert len([*Pet.scan()]) == 300
     # What was stored is left as it is.
     assert Pet.create_many(pets).stored == 299
+    pets[9].name = "set since"
+    assert [str(error) for _item, error in Pet.create_many([pets[9]]).refused] == [
+        "This object is stored already: save() stores what was set."
+    ]
     with pytest.raises(TypeError, match="inside of"), Transaction():
         Pet.create_many(pets)
     for other in ({"name": "Tom"}, Shelf(number=1)):
