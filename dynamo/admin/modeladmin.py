@@ -347,7 +347,10 @@ class ModelAdmin(ActionAdmin[M]):
         try:
             self.save_model(request, obj, form, is_change, write)
             # `form.instance`, because an operation of the project may have made another object.
-            self.commit(request, write, operation, form.instance, permission=operation, **about)
+            item = form.instance
+            if not self.commit(request, write, operation, item, permission=operation, **about):
+                with suppress(item.DoesNotExist):
+                    item.refresh()
         except ValidationError as error:
             form.add_error(None, error)
             return False

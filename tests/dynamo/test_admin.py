@@ -171,6 +171,16 @@ def test_each_button_of_a_form_leads_where_it_says(
     assert said in client.get(answer.url).text
 
 
+def test_a_form_that_is_sent_twice_names_the_item_both_times(client: Client) -> None:
+    form = opened(client, f"{CUSTOMERS}add/") | ANN
+
+    pages = [client.post(f"{CUSTOMERS}add/", form, follow=True).text for _twice in range(2)]
+
+    [ann] = Customer.scan()
+    said = f'“<a href="{page_of(ann)}">{name_of(ann)}</a>” was added successfully.'
+    assert all(said in page for page in pages)
+
+
 def make(number: int, **values: Any) -> Customer:
     return Customer.create(**{"email": f"c{number}@example.org", "club": "chess", **values})
 
