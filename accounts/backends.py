@@ -20,12 +20,8 @@ class AccountBackend(UserBackend):
     """Limits the attempts at passwords."""
 
     @sensitive_variables()
-    def authenticate(
-        self,
-        request: HttpRequest | None,
-        username: str | None = None,
-        password: str | None = None,
-        **_credentials: object,
+    def verified(
+        self, request: HttpRequest | None, who: str, password: str
     ) -> AbstractAccount | None:
         """The account, if the password is correct and the account is active.
 
@@ -44,26 +40,21 @@ class AccountBackend(UserBackend):
             Busy: too many hashes at once; a `GateFull` if the client itself has too many. The
                 password was not checked, and does not count.
         """
-        if username is None or password is None:
-            return None
         client = counted_client(request) if request else None
         with queued():
-            return self._authenticate(username, password, client)
+            return self._verified(who, password, client)
 
     @sensitive_variables()
-    def _authenticate(
-        self, username: str, password: str, client: str | None
-    ) -> AbstractAccount | None:
+    def _verified(self, who: str, password: str, client: str | None) -> AbstractAccount | None:
         # The client's slot before the account's: see `accounts.limits.attempts`. The call that may
         # wait comes first, in this thread, because the others are shared.
         of_client, pk = together(
-            partial(attempts.begin_client, client),
-            partial(account_model().key_in_even_time, username),
+            partial(attempts.begin_client, client), partial(account_model().key_in_even_time, who)
         )
         user: AbstractAccount | None
         attempt, user = together(
-            partial(attempts.begin_sign_in, username, pk, client, of_client),
-            partial(account_model().get_in_even_time, pk, username),
+            partial(attempts.begin_sign_in, who, pk, client, of_client),
+            partial(account_model().get_in_even_time, pk, who),
         )
 
         @sensitive_variables()

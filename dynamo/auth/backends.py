@@ -33,6 +33,18 @@ class UserBackend(_Base):
         """The user with this username or email address, if password and user are right.
 
         As in Django, the value of USERNAME_FIELD also has the name of that attribute: `email=…`.
+        Costs as much as `verified`, and raises its errors.
+        """
+        model: Any = get_user_model()
+        who: Any = credentials.get(model.USERNAME_FIELD) if username is None else username
+        if who is None or password is None:
+            return None
+        return self.verified(request, who, password)
+
+    @sensitive_variables()
+    def verified(self, request: HttpRequest | None, who: str, password: str) -> AbstractUser | None:
+        """The user with this username or email address, if password and user are right.
+
         Sends the same requests and hashes the same, whether or not the user exists. Costs 2
         requests and 2 read units.
 
@@ -40,9 +52,6 @@ class UserBackend(_Base):
             Busy: too many hashes at once in this process. The password was not checked.
         """
         model: Any = get_user_model()
-        who = credentials.get(model.USERNAME_FIELD) if username is None else username
-        if who is None or password is None:
-            return None
         user = model.find_in_even_time(who)
         if user is None:
             model().set_password(password)

@@ -129,6 +129,8 @@ for page in (ann.get("/accounts/login/"), ann.post("/accounts/login/", wrong)):
     assert "reminder" not in page.content.decode() and "sername" not in texts, texts
 who = {"username": "ann@example.org", "password": PASSWORD}
 assert ann.post("/accounts/login/", who).status_code == 302
+assert Client().login(email="ann@example.org", password=PASSWORD)
+assert not Client().login(email="ann@example.org", password="wrong")
 from pathlib import Path
 rows = Path("users.csv")
 lines = "email,full_name", "ann@example.org,Ann", "bob@example.org,Bob", ""
