@@ -32,6 +32,7 @@ from django.views.generic.list import MultipleObjectMixin
 from dynamo.exceptions import BadCursor, ErrorWithValues
 from dynamo.forms import M, ModelForm, modelform_factory
 from dynamo.model.base import Model
+from dynamo.model.managers import Items
 from dynamo.model.pages import Page
 
 __all__ = [
@@ -383,11 +384,11 @@ class ListMixin(_ModelMixin[M]):
         if self.page is not None:
             self._refuse(MultipleObjectMixin, _PAGINATION, "pages of DynamoDB have no numbers")
             return None, self.page, queryset, bool(self.page.next or self._after())
-        if not hasattr(queryset, "__len__"):
+        if isinstance(queryset, Items) or not hasattr(queryset, "__len__"):
             name = self._model().__name__
             raise ImproperlyConfigured(
-                f"{type(self).__name__}.get_queryset returned a {type(queryset).__name__}, which "
-                f"has no length. Return {name}.page(…), a page of an index, or a list."
+                f"{type(self).__name__}.get_queryset must return {name}.page(…), a page of an "
+                "index, or a list. To show a small table, return list(…) of its items."
             )
         return super().paginate_queryset(queryset, page_size)
 

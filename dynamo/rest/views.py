@@ -200,7 +200,9 @@ class ModelMixin(_View):
         model = getattr(
             getattr(getattr(cls, "serializer_class", None), "Meta", None), "model", None
         )
-        if "get_queryset" in vars(cls) or getattr(getattr(cls, "queryset", None), "_read", None):
+        own = (cls.get_queryset, cls.filter_queryset)
+        is_own = own != (ModelMixin.get_queryset, ModelMixin.filter_queryset)
+        if is_own or getattr(cls.queryset, "_read", None):
             raise TypeError(
                 f"{cls.__name__} would ignore a part of the items. Override get_partition; or "
                 "get_page and get_object."

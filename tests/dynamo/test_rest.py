@@ -509,9 +509,13 @@ def test_what_would_be_ignored_is_refused() -> None:
     for wrong in (
         {"get_queryset": lambda _view: None},
         {"queryset": Player.objects.page("red", index_name="by_team")},
+        {"filter_queryset": lambda _view, found: [*found]},
     ):
+        serializer = {"serializer_class": PlayerSerializer}
         with pytest.raises(TypeError, match="Override get_partition"):
-            type("Wrong", (rest.ModelViewSet,), {"serializer_class": PlayerSerializer, **wrong})
+            type("Wrong", (rest.ModelViewSet,), serializer | wrong)
+        with pytest.raises(TypeError, match="Override get_partition"):
+            type("Wrong", (type("Own", (), wrong), rest.ModelViewSet), serializer)
     request = APIRequestFactory().get("/")
     for wrong in ({"pagination_class": PageNumberPagination}, {"pagination_class": None}):
         view = type("Wrong", (Players,), wrong).as_view({"get": "list"})

@@ -96,6 +96,7 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any], Any]] = [
     (Rows, {"page_kwarg": "after"}, {"after": "x"}, MISSING),
     (Rows, {"page_kwarg": "query"}, {}, MISSING),
     (Rows, {"get_queryset": lambda: Seat.page("red", limit=2)}, {}, "1 2 \n"),
+    (Rows, {"get_queryset": Seat.objects.all}, {}, wrong("To show a small table, return list")),
     (Rows, {"paginate_by": 2}, {}, "1 2 \n"),
     (Rows, {"paginate_by": None}, {}, wrong("paginate_by must be a number")),
     (Rows, {"paginate_orphans": 1}, {}, wrong("Rows.paginate_orphans would change nothing")),

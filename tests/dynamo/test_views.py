@@ -205,7 +205,7 @@ def test_a_list_shows_a_partition_of_the_table_or_what_get_queryset_returns(clie
     [
         ("/wrong/partition/", "set `partition`"),
         ("/wrong/order/", "must be the sort key"),
-        ("/wrong/scan/", r"ListedSeats.get_queryset .* no length. Return Seat.page\(…\)"),
+        ("/wrong/scan/", r"ListedSeats.get_queryset must return Seat.page\(…\)"),
     ],
 )
 def test_a_list_that_dynamodb_cannot_serve_says_what_to_declare(
