@@ -43,6 +43,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 STATIC_URL = "static/"
 """
+#: The end of a command whose errors are filtered, too.
+ERRORS_TOO = " 2>&1"
 MANAGE = (ROOT / "examples" / "users" / "manage.py").read_text(encoding="utf-8")
 
 #: The title of the chapter of each example project.
@@ -126,15 +128,25 @@ def typed(command: str, folder: Path, programs: Path | None, **env: str) -> str:
     if exported := _EXPORTED.match(command):
         env = env | {exported[1]: exported[2]}
         command = exported[3]
-    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    # A fork prints what the rest of the line filters.
+    first, _pipe, filters = command.partition(" | ")
+    words = shlex.shlex(first.removesuffix(ERRORS_TOO), posix=True, punctuation_chars=True)
     words.whitespace_split = True
     python, *arguments = words
     if programs is None and python == "python" and not {">", "|", "&", ";"} & set(arguments):
-        with TemporaryFile() as shown:
-            streams = [shown.fileno()] * 3
+        with TemporaryFile() as out, TemporaryFile() as err:
+            errors = err if filters and not first.endswith(ERRORS_TOO) else out
+            streams = [stream.fileno() for stream in (out, out, errors)]
             fork_server.fork(arguments[0], arguments[1:], streams, env=env, folder=folder).wait()
-            shown.seek(0)
-            return shown.read().decode()
+            for stream in (out, err):
+                stream.seek(0)
+            shown = out.read().decode()
+            if filters:
+                command = ["sh", "-c", filters]
+                shown = subprocess.run(
+                    command, input=shown, stdout=subprocess.PIPE, text=True, check=False
+                ).stdout
+            return err.read().decode() + shown
     return subprocess.run(
         ["sh", "-c", command],
         cwd=folder,

@@ -23,6 +23,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 INSTALLED, CACHES_AND_SESSIONS = re.findall(
     r"^```python\n((?:[A-Z_]+ = .*\n)+)```$", README, re.MULTILINE
 )
+#: pytest with the plugin of the library, which it loads by its entry point where it is installed.
+OWN_TESTS = ("pytest", *ownapp.PYTEST, "-p", "dynamo.pytest_plugin")
 MANAGE = ".venv/bin/python manage.py "
 
 #: The bars of tables count too; there are more than a hundred.
@@ -77,10 +79,12 @@ def test_the_project_of_the_guide_passes_its_checks_and_its_tests(tmp_path: Path
     assert len(project) == len(re.findall("^```(?:py|html|ini)$", GUIDE, re.MULTILINE))
     write_files(project | {"manage.py": ownapp.FILES["manage.py"]}, tmp_path)
 
-    for command in (("python", "manage.py", "check", "--fail-level=WARNING"), ("pytest", "-q")):
-        programs = Path(sys.executable).parent
-        code, shown = ownapp.outcome(tmp_path, *command, programs=programs, PYTHONPATH=str(ROOT))
-        assert code == 0, shown
+    environment = ownapp.environment(tmp_path, Path(sys.executable).parent)
+    for command in (("manage.py", "check", "--fail-level=WARNING"), OWN_TESTS):
+        ended = fork_server.run(
+            *command, env=environment | {"PYTHONPATH": str(ROOT)}, folder=tmp_path
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.usefixtures("engine")
