@@ -4,7 +4,7 @@
 accounts.E001   no site origin is configured: no mail can be sent
 accounts.E002   there is no such setting
 accounts.E003   a setting has a wrong value
-accounts.E004   a middleware is missing, or in the wrong order
+accounts.E004   a middleware is missing, in the wrong order, or replaced by another one
 accounts.E005   AUTH_USER_MODEL is not an account
 accounts.E006   the fields of sign-up or profile are wrong
 accounts.W001   behind a proxy, all visitors count as one client
@@ -16,6 +16,7 @@ accounts.W006   a template has no effect, because its app comes after `accounts`
 """
 
 from collections.abc import Iterator
+from inspect import isclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ from django.db.models import NOT_PROVIDED
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.functional import Promise
+from django.utils.module_loading import import_string
 
 from accounts.conf import DEFAULTS, LIMITS, limit_of, parsed_limit
 from dynamo.wire.attributes import nearest
@@ -47,6 +49,12 @@ _MIDDLEWARE = (
     "dynamo.middleware.SessionMiddleware",
     "accounts.sessions.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+)
+
+#: Django's middlewares that would undo ours. A session that was ended could be used again.
+_REPLACED = (
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
 )
 
 
@@ -133,8 +141,17 @@ def _leads_somewhere(url: str) -> bool:
 
 def _missing_middleware() -> Iterator[Error]:
     installed = [name for name in settings.MIDDLEWARE if name in _MIDDLEWARE]
+    if len(installed) < len(_MIDDLEWARE):
+        # The project may derive its own from ours.
+        kinds = {name: import_string(name) for name in _MIDDLEWARE}
+        entries = [entry for entry in map(import_string, settings.MIDDLEWARE) if isclass(entry)]
+        installed = [
+            name for entry in entries for name, kind in kinds.items() if issubclass(entry, kind)
+        ]
     missing = [name for name in _MIDDLEWARE if name not in installed]
-    if missing:
+    if replaced := [name for name in _REPLACED if name in settings.MIDDLEWARE]:
+        text = f"MIDDLEWARE has what accounts replaces. Remove {', '.join(replaced)}."
+    elif missing:
         text = f"MIDDLEWARE lacks what the pages of accounts need: {', '.join(missing)}."
     elif installed != list(_MIDDLEWARE):
         text = "MIDDLEWARE has what the pages of accounts need in another order."

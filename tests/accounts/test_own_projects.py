@@ -364,6 +364,24 @@ assert ann.post("/accounts/profile/", {"children": "2"}).status_code == 302
 assert stored() == (False, 2), stored()
 """
 
+OWN_MIDDLEWARE = """
+assert Client().get("/accounts/login/").headers["X-Club"] == "chess"
+"""
+
+OF_VISITORS = """
+MIDDLEWARE = ["visitors.Visitors" if "accounts.sessions" in name else name for name in MIDDLEWARE]
+"""
+
+VISITORS = """
+from accounts.sessions.middleware import AuthenticationMiddleware
+
+
+class Visitors(AuthenticationMiddleware):
+    def process_response(self, request, response):
+        response.headers["X-Club"] = "chess"
+        return super().process_response(request, response)
+"""
+
 LANGUAGES_IN_URLS = """
 from accounts.services import register
 register(username="ann", email="ann@example.org", language="en", password=PASSWORD)
@@ -441,6 +459,7 @@ STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
         {"pages/views.py": VIEWS},
     ),
     "what another app stores": (APPENDAGES, "", {}),
+    "a middleware of its own": (OWN_MIDDLEWARE, OF_VISITORS, {"visitors.py": VISITORS}),
     "languages in its URLs": (
         LANGUAGES_IN_URLS,
         '\nLOGIN_URL, LOGIN_REDIRECT_URL = "login", "profile"\n',
@@ -466,6 +485,10 @@ MISTAKES: dict[str, tuple[str, dict[str, str]]] = {
     "templates/accounts/login.html has no effect": (
         "\nINSTALLED_APPS.append('later')\n",
         {"later/__init__.py": "", "later/templates/accounts/login.html": ""},
+    ),
+    "Remove django.contrib.auth.middleware.AuthenticationMiddleware": (
+        "\nMIDDLEWARE.append('django.contrib.auth.middleware.AuthenticationMiddleware')\n",
+        {},
     ),
     "which is not an account": ("\nAUTH_USER_MODEL = 'auth.User'\n", {}),
 }
