@@ -163,6 +163,8 @@ class AccountAdmin(admin.ModelAdmin):
     """
 
     dangerous = ("add", "change", "delete")
+    # No form changes the attributes of an account.
+    not_asked = "exclude fields fieldsets readonly_fields"
 
     list_display: Sequence[Column] = ("username", "email", "date_joined", "standing")
     #: By default, each attribute that is unique by itself.

@@ -141,7 +141,7 @@ def _not_asked(model_admin: Any) -> Problems:
     from dynamo.auth.models import AbstractUser
 
     own = type(model_admin)
-    for advice, names in NOT_ASKED.items():
+    for advice, names in {**NOT_ASKED, "Declare an action.": own.not_asked}.items():
         for name in names.split():
             # Django 6.1 lacks some of these names, and 5.2 has others.
             default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name, None))

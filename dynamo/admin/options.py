@@ -72,6 +72,8 @@ class Options(_BaseModelAdmin, Generic[M]):
     action_form: Any = ActionForm
     actions_on_top = actions_selection_counter = True
     actions_on_bottom = save_on_top = False
+    #: Further options that no page asks, which `check` reports.
+    not_asked = ""
     #: Which of `add`, `change` and `delete` ask for the password.
     dangerous: Sequence[str] = ()
     #: Whether additions, changes, deletions and actions need a reason.

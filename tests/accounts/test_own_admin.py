@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from accounts.admin import AccountAdmin
+from accounts.models import account_model
+from dynamo.admin import AdminSite
 from tests.accounts.test_own_projects import EMAIL_ONLY, OF_MEMBERS, PAGE, run
 
 URLS = """
@@ -201,6 +204,16 @@ from members.models import Member
 
 admin.site.register(Member, AccountAdmin)
 """
+
+
+def test_options_of_a_form_that_accounts_do_not_have_are_reported() -> None:
+    site = AdminSite()
+    for option in ("fields", "exclude", "readonly_fields"):
+        own = type("Own", (AccountAdmin,), {option: ["full_name"]})
+        [found] = own(account_model(), site).check()
+        assert (found.id, found.hint) == ("dynamo.E013", "Declare an action.")
+        assert found.msg.startswith(f"{option} changes nothing")
+    assert AccountAdmin(account_model(), site).check() == []
 
 
 def told(**values: object) -> str:
