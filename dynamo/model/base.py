@@ -84,39 +84,10 @@ class ModelMeta(MetaModel):
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], **options: object
     ) -> Any:
-        meta = namespace.get("Meta")
-        metas = [vars(item).get("Meta") for base in bases for item in base.__mro__]
-        check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
-        names_table = bool(getattr(meta, "table_name", None))
-        if getattr(meta, "abstract", False):
-            if names_table:
-                raise TypeError(f"{name}: an abstract model has no table. Remove table_name.")
-            # As in Django, its subclasses are not abstract.
-            cast(Any, meta).abstract = False
-        if meta and not names_table and any(getattr(meta, "table_name", None) for meta in metas):
-            raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
-        inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]
-        declared = [item for item in namespace.items() if hasattr(item[1], "is_hash_key")]
-        for attribute, item in declared:
-            if getattr(item, "unique", False):
-                unique = namespace.setdefault(f"unique_{attribute}", Unique(attribute))
-                if getattr(unique, "names", None) != (attribute,):
-                    raise TypeError(
-                        f"{name}: unique=True of {attribute} would be unique_{attribute}, which is "
-                        f"declared otherwise. Write a Unique({attribute!r}) with another name."
-                    )
-        if names_table and not any(item.is_hash_key for _name, item in inherited + declared):
-            namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
-        if names_table and VERSION not in dict(inherited + declared):
-            namespace[VERSION] = IntegerAttribute(null=True, editable=False)
-        for error in _ERRORS:
-            parents = [getattr(base, error) for base in bases if hasattr(base, error)]
-            base = next(
-                (parent for parent in parents if issubclass(parent, exceptions.DynamoError)),
-                getattr(exceptions, error),
-            )
-            place = {"__module__": namespace["__module__"], "__qualname__": f"{name}.{error}"}
-            namespace.setdefault(error, type(error, (base,), place))
+        if _names_table(name, bases, namespace.get("Meta")):
+            _add_key_and_version(bases, namespace)
+        _add_uniques(name, namespace)
+        _add_errors(name, bases, namespace)
         return super().__new__(cls, name, bases, namespace, **options)  # type: ignore[no-untyped-call]  # PynamoDB's
 
     def __init__(
@@ -149,6 +120,63 @@ class ModelMeta(MetaModel):
 
         def __getattr__(cls, name: str) -> Never:
             raise missing(cls.__name__, name)
+
+
+def _names_table(name: str, bases: tuple[type, ...], meta: object) -> bool:
+    """Whether the class `name` with this `Meta` has a table.
+
+    Raises:
+        TypeError: an option has no effect, or it is unclear whether it has one.
+    """
+    metas = [vars(item).get("Meta") for base in bases for item in base.__mro__]
+    check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
+    names_table = bool(getattr(meta, "table_name", None))
+    if getattr(meta, "abstract", False):
+        if names_table:
+            raise TypeError(f"{name}: an abstract model has no table. Remove table_name.")
+        # As in Django, its subclasses are not abstract.
+        cast(Any, meta).abstract = False
+    if meta and not names_table and any(getattr(meta, "table_name", None) for meta in metas):
+        raise TypeError(f"{name}: its Meta names no table. Derive it: class Meta(Base.Meta).")
+    return names_table
+
+
+def _add_key_and_version(bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+    """Declare the key, unless the class or a base does, and the version."""
+    inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]
+    known = [*inherited, *_attributes_in(namespace).items()]
+    if not any(item.is_hash_key for _name, item in known):
+        namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
+    if VERSION not in dict(known):
+        namespace[VERSION] = IntegerAttribute(null=True, editable=False)
+
+
+def _attributes_in(namespace: dict[str, Any]) -> dict[str, Any]:
+    return {name: item for name, item in namespace.items() if hasattr(item, "is_hash_key")}
+
+
+def _add_uniques(name: str, namespace: dict[str, Any]) -> None:
+    """Declare a `Unique` for each attribute with `unique=True`."""
+    for attribute, item in _attributes_in(namespace).items():
+        if getattr(item, "unique", False):
+            unique = namespace.setdefault(f"unique_{attribute}", Unique(attribute))
+            if getattr(unique, "names", None) != (attribute,):
+                raise TypeError(
+                    f"{name}: unique=True of {attribute} would be unique_{attribute}, which is "
+                    f"declared otherwise. Write a Unique({attribute!r}) with another name."
+                )
+
+
+def _add_errors(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+    """Give the class errors of its own, such as `Member.Taken`, derived from those of a base."""
+    for error in _ERRORS:
+        parents = [getattr(base, error) for base in bases if hasattr(base, error)]
+        base = next(
+            (parent for parent in parents if issubclass(parent, exceptions.DynamoError)),
+            getattr(exceptions, error),
+        )
+        place = {"__module__": namespace["__module__"], "__qualname__": f"{name}.{error}"}
+        namespace.setdefault(error, type(error, (base,), place))
 
 
 @contextmanager
@@ -217,6 +245,20 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
             if isinstance(attribute, Reference) and attribute.model is None:
                 setattr(cls, name, attribute.of(cls))
                 attributes[name] = getattr(cls, name)
+        cls._check_names()
+        cls._complete_expiry()
+        cls._complete_uniques()
+        cls._fixed = {VERSION, *cls.key_attribute_names()}
+        cls._index_keys = {}
+        for index in cls._indexes.values():
+            for name, limit in complete_index(cls, index).items():
+                cls._index_keys[name] = min(limit, cls._index_keys.get(name, limit))
+        cls._check_defaults()
+
+    @classmethod
+    def _check_names(cls) -> None:
+        """Check the names of the attributes, declared and stored, and the types of the key."""
+        attributes = cls.get_attributes()
         stored_names = [str(attribute.attr_name) for attribute in attributes.values()]
         for name, attribute in attributes.items():
             stored_name = str(attribute.attr_name)
@@ -233,15 +275,24 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
         version = attributes[VERSION]
         if (version.attr_name, version.attr_type) != (VERSION, "N") or cls._version_attribute_name:
             raise TypeError("its version is the integer that comes with Model.")
+
+    @classmethod
+    def _complete_expiry(cls) -> None:
+        """Find the attribute by which items expire, if there is one."""
         expiries = [
             attribute
-            for attribute in attributes.values()
+            for attribute in cls.get_attributes().values()
             if isinstance(attribute, TTLAttribute) or attribute.attr_name == cls.ttl_attribute
         ]
         if expiries or cls.ttl_attribute:
             if [expiry.attr_type for expiry in expiries] != ["N"]:
                 raise TypeError("ttl_attribute must be the stored name of one number.")
             cls.ttl_attribute = str(expiries[0].attr_name)
+
+    @classmethod
+    def _complete_uniques(cls) -> None:
+        """Read each `Unique` of the class and its bases."""
+        attributes = cls.get_attributes()
         names = [
             name
             for base in reversed(cls.__mro__)
@@ -255,7 +306,8 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
         prefixes = [key.prefix for key in cls._unique_keys]
         if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
             raise TypeError("a Unique is declared twice, or for the version.")
-        own = {SEARCH_PREFIX, SEARCH_VALUE}.intersection(stored_names)
+        stored_names = {str(attribute.attr_name) for attribute in attributes.values()}
+        own = stored_names & {SEARCH_PREFIX, SEARCH_VALUE}
         if own and any(key.searchable for key in cls._unique_keys):
             raise TypeError(f"the stored name {own.pop()} is used for searches.")
         if cls.ttl_attribute and cls._unique_keys:
@@ -263,12 +315,6 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
                 "items that expire cannot have unique values: DynamoDB would delete them without "
                 "their guard items. Delete them by a command, by an attribute of another type."
             )
-        cls._fixed = {VERSION, *cls.key_attribute_names()}
-        cls._index_keys = {}
-        for index in cls._indexes.values():
-            for name, limit in complete_index(cls, index).items():
-                cls._index_keys[name] = min(limit, cls._index_keys.get(name, limit))
-        cls._check_defaults()
 
     @classmethod
     def _check_defaults(cls) -> None:
