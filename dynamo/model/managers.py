@@ -28,6 +28,7 @@ _PART = "{model}.query(partition, attributes_to_get=[…])"
 _FORMSET = "formset_factory(…) with a form of dynamo.forms: it needs no list in an order"
 #: What to use instead of calls of querysets; for others it is `_PAGES`.
 _INSTEAD = {
+    "aiterator": "async for item in {model}.objects.all()",
     "bulk_create": "{model}.create_many(…)",
     "bulk_update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
     "count": "{model}.count(partition), or read the whole table: sum(1 for _ in {model}.scan())",
@@ -108,7 +109,7 @@ class Items(Generic[M]):
             name = self.model.__name__
             raise TypeError(f"Use {name}.objects.get(pk=…) or {name}.get(…) of a key.")
         found: M = self.model._get_by(**values)
-        if self._read and found not in self:
+        if self._read and found not in self.iterator():
             raise self.model.DoesNotExist
         return found
 

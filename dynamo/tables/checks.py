@@ -81,7 +81,11 @@ _SIGNALS = (
     "m2m_changed",
 )
 #: Methods of a model, and the operations that do not call them.
-_CALLERS = {"save": "create and change", "create": "forms, save and create_many"}
+_CALLERS = {
+    "save": "create and change",
+    "create": "forms, save and create_many",
+    "from_db": "reads",
+}
 
 #: How many items of a table are read. Guard items are counted as well.
 SAMPLE = 100
