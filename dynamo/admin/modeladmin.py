@@ -252,18 +252,31 @@ class ModelAdmin(ActionAdmin[M]):
                 return respond(request, form.instance)
         adminform = helpers.AdminForm(cast(Any, form), fieldsets, {}, readonly, model_admin=self)
         verb = operation.capitalize() if may_write else "View"
-        absolute_url = self.get_view_on_site_url(obj)
-        actions = {} if obj is None else self.get_actions(request)
         context = {
             "title": djangos_text(f"{verb} %s") % self.opts.verbose_name,
+            "object_id": object_id,
+            "form_url": form_url,
+            **self._context_of_form(request, obj, adminform),
+            **(extra_context or {}),
+        }
+        own = self.add_form_template if add else self.change_form_template
+        return self._render(request, "change_form.html", own, context)
+
+    def _context_of_form(
+        self, request: HttpRequest, obj: M | None, adminform: helpers.AdminForm
+    ) -> dict[str, object]:
+        """What contrib's template shows of the form and its item, and what the user may do."""
+        form: Any = adminform.form
+        absolute_url = self.get_view_on_site_url(obj)
+        actions = {} if obj is None else self.get_actions(request)
+        return {
             "subtitle": None if obj is None else name_of(obj),
             "adminform": adminform,
-            "object_id": object_id,
             "original": None if obj is None else TemplateItem(obj),
             "media": self.media + adminform.media,
             "errors": form.errors,
-            "add": add,
-            "change": not add,
+            "add": obj is None,
+            "change": obj is not None,
             "has_view_permission": self.has_view_permission(request, obj),
             "has_change_permission": self.has_change_permission(request, obj),
             "has_delete_permission": self.has_delete_permission(request, obj),
@@ -278,11 +291,7 @@ class ModelAdmin(ActionAdmin[M]):
             ],
             "save_as": False,
             "save_on_top": self.save_on_top,
-            "form_url": form_url,
-            **(extra_context or {}),
         }
-        own = self.add_form_template if add else self.change_form_template
-        return self._render(request, "change_form.html", own, context)
 
     def _initial(self, request: HttpRequest, form_class: type[ModelForm[M]]) -> dict[str, object]:
         """The initial values without the texts that their form fields refuse."""
