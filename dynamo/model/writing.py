@@ -270,6 +270,18 @@ class Writable(Creatable):
             added[name] = typed
         return added
 
+    def _counted_from_defaults(self, added: Item, version: int) -> dict[str, tuple[Typed, Typed]]:
+        """Where to begin, and the step, for those of the numbers `added` that are not stored.
+
+        A number begins at its default, and one without a default at 0, as DynamoDB does by itself.
+        """
+        counted = {}
+        for name, step in added.items():
+            start = typed_number(version) if name == VERSION else self._stored_value(name)
+            if start is not None and name not in self.stored:
+                counted[name] = start, step
+        return counted
+
     def _update(
         self,
         changed: Mapping[str, Typed | None],
@@ -300,13 +312,7 @@ class Writable(Creatable):
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
         changed = {**changed, WRITE_ID: {"S": mark}}
         left = {name: typed for name, typed in {**before, **changed}.items() if typed is not None}
-        # If a number is not stored and has a default, it is counted up from the default.
-        counted = {
-            name: (start, step)
-            for name, step in added.items()
-            if name not in before
-            and (start := typed_number(version) if name == VERSION else self._stored_value(name))
-        }
+        counted = self._counted_from_defaults(added, version)
         adding = {name: step for name, step in added.items() if name not in counted}
         update = Update(changed, adding, counted)
         whole = mine if condition is None else mine & condition
