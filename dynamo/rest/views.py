@@ -191,7 +191,7 @@ class ModelMixin(_View):
     descending = False
     pagination_class = CursorPagination
     lookup_value_regex = "[^/]+"
-    queryset: object = None
+    queryset: Any = None
 
     _item: Model | None = None
 
@@ -349,13 +349,14 @@ _ANSWERS: dict[type[Exception], type[Exception]] = {
 }
 
 
+# The framework's stubs would take querysets of the ORM alone.
 class GenericViewSet(ModelMixin, viewsets.GenericViewSet):
-    pass
+    queryset: Any = None
 
 
 class ReadOnlyModelViewSet(ModelMixin, viewsets.ReadOnlyModelViewSet):
-    pass
+    queryset: Any = None
 
 
 class ModelViewSet(ModelMixin, viewsets.ModelViewSet):
-    pass
+    queryset: Any = None

@@ -244,7 +244,10 @@ class IntegerAttribute(FormAttribute[int]):
 
 
 class DecimalAttribute(FormAttribute[Decimal]):
-    """A decimal number, stored as N, exact to 38 digits. `1.50` is read as `1.5`."""
+    """A decimal number, stored as N, exact to 38 digits.
+
+    DynamoDB stores 1.50 as 1.5, which is read as `1.5`, and with `decimal_places=2` as `1.50`.
+    """
 
     attr_type = NUMBER
     value_types = (Decimal, int)
@@ -254,7 +257,12 @@ class DecimalAttribute(FormAttribute[Decimal]):
         return number_text(value)
 
     def deserialize(self, value: str) -> Decimal:
-        return Decimal(value)
+        number = Decimal(value)
+        places = self.decimal_places
+        if places is None or number.adjusted() + places >= _NUMBERS.prec:
+            return number
+        padded = Decimal(f"{number:.{places}f}")
+        return padded if padded == number else number
 
 
 def number_text(number: Decimal | float | str) -> str:

@@ -533,7 +533,7 @@ def test_a_form_that_was_overtaken_shows_what_is_stored_and_keeps_what_was_typed
         "club": ["Stored now: go"],
         "card": ["Stored now: –"],
         "plan": ["Stored now: Paid monthly"],
-        "balance": ["Stored now: 2.5"],
+        "balance": ["Stored now: 2.50"],
         "is_known": ["Stored now: Yes"],
         "born": ["Stored now: 2000-02-29"],
         "details": ['Stored now: {"name": "é"}'],

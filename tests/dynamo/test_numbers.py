@@ -212,3 +212,30 @@ def test_the_numbers_of_sets_and_lists_are_one_value_in_each_spelling() -> None:
         {"NS": ["0", f"1{'0' * 38}"]},
         {"L": [{"N": "0"}, {"L": [{"N": f"1{'0' * 38}"}]}]},
     ]
+
+
+class Price(Model):
+    class Meta:
+        table_name = "tests-prices"
+
+    amount = DecimalAttribute(hash_key=True, max_digits=6, decimal_places=2)
+    before = DecimalAttribute(null=True, decimal_places=2)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("12.5", "12.50"), ("12.50", "12.50"), ("0", "0.00"), ("-0", "0.00"), ("-3", "-3.00"),
+        ("1E+3", "1000.00"), ("0.005", "0.005"), ("1E+37", "1" + "0" * 37), ("1E-130", "1E-130"),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_with_its_decimal_places(written: str, read: str) -> None:
+    made = Price.create(amount=Decimal(written), before=Decimal(written))
+
+    price = Price.get(Decimal(written))
+
+    assert (str(price.amount), str(price.before)) == (read, read)
+    assert price == made == with_id(Price, id_of(price))
+    price.change(before=price.before)
+    assert not Price.get(price.amount)._assigned(price.stored)
+    assert Price.page(price.amount).items == [price]
