@@ -1,6 +1,7 @@
 """Tasks in the admin (`dynamo.admin`): what waits, runs or has failed for good."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 
 from django.core.exceptions import ValidationError
@@ -11,8 +12,9 @@ from dynamo import Page, Transaction, admin
 from dynamo.admin.changelist import ChangeList, Filter
 from dynamo.admin.identity import DamagedRow
 from outbox.exceptions import NotFailed
-from outbox.models import FAILED, TaskItem
-from outbox.steps import discard, restart
+from outbox.framework import TaskResultDoesNotExist
+from outbox.models import FAILED, RECORD, TaskItem
+from outbox.steps import discard, find, restart
 from outbox.worker import own_backends, partitions, stored_tasks
 
 #: Columns or actions: names, or functions.
@@ -23,13 +25,13 @@ Names = Sequence[str | Callable[..., object]]
 class TaskAdmin(admin.ModelAdmin):
     """Nothing is changed but what has failed: that is restarted or discarded.
 
-    The list has what has failed first. A search by an id finds the record of a task.
+    The list has what has failed first. A search by an id finds a task, also one that has ended.
     """
 
     list_display: Names = ("function", "queue", "status", "enqueued_at", "failures")
     list_filter: Sequence[str] = ("partition",)
     search_fields: Sequence[str] = ("partition",)
-    search_help_text = _("By the id of a task that has ended, or was repeated.")
+    search_help_text = _("By the id of a task.")
     fields: Sequence[str | Sequence[str]] = (
         *("id", "function", "arguments", "queue", "priority", "status", "enqueued_at", "run_after"),
         *("started_at", "finished_at", "failures", "workers", "errors", "return_value"),
@@ -60,6 +62,23 @@ class TaskAdmin(admin.ModelAdmin):
         if changelist.query or changelist.source is not None:
             return super().get_page(request, changelist)
         return Page([*islice(stored_tasks(damaged=DamagedRow), self.list_per_page)], None)
+
+    def get_search_results(
+        self, request: HttpRequest, search_term: str, after: str | None = None
+    ) -> Page[TaskItem]:
+        """The task with this id. Costs as `get_result`."""
+        with suppress(TaskResultDoesNotExist, ValueError):
+            return Page([find(search_term)], None)
+        return Page([], None)
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: None = None
+    ) -> TaskItem | None:
+        """The task with its errors, which its record has."""
+        item = super().get_object(request, object_id, from_field)
+        if item is not None and (record := TaskItem.get_or_none(item.id, RECORD)):
+            item.errors = record.errors
+        return item
 
     @admin.action(description=_("Start again"), permissions=["act"])
     def restart(self, request: HttpRequest, obj: TaskItem, write: Transaction) -> None:

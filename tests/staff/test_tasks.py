@@ -1,13 +1,16 @@
 """Staff sees the tasks that wait, run or have failed, and restarts or discards failed ones."""
 
+import re
 from typing import Any
 
 import pytest
 
 from dynamo.admin.identity import id_of
 from dynamo.client.sending import send
+from outbox.admin import TaskAdmin
 from outbox.models import TaskItem
 from outbox.test import run_tasks
+from staff.admin import StaffTaskAdmin
 from tests.outbox import functions
 from tests.outbox.functions import note
 from tests.pages import Page
@@ -51,7 +54,24 @@ def test_the_list_has_failed_tasks_first_and_a_filter_for_each_shard(client: Any
     assert note.module_path not in only
     shown = client.get(f"{LIST}{id_of(item)}/change/")
     assert (shown.status_code, item.id in shown.content.decode()) == (200, True)
+    assert "ValueError" in shown.content.decode()
     assert waiting.id not in shown.content.decode()
+
+
+def test_a_search_by_an_id_finds_a_task_that_waits_has_failed_or_has_ended(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StaffTaskAdmin, "search_fields", TaskAdmin.search_fields)
+    item = failed()
+    ended = note.enqueue("y")
+    run_tasks()
+    waiting = note.enqueue("x")
+
+    for id_, status in ((item.id, "Failed"), (ended.id, "Successful"), (waiting.id, "Ready")):
+        text = client.get(LIST, {"q": id_}).content.decode()
+        assert re.findall('field-status">([^<]*)', text) == [status]
+    for unknown in ("unknown", "x" * 3_000):
+        assert "field-status" not in client.get(LIST, {"q": unknown}).content.decode()
 
 
 def test_a_damaged_task_is_named_and_the_others_are_listed(client: Any) -> None:
