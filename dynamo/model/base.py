@@ -119,7 +119,7 @@ class ModelMeta(MetaModel):
     if not TYPE_CHECKING:
 
         def __getattr__(cls, name: str) -> Never:
-            raise missing(cls.__name__, name)
+            raise missing(cls, name)
 
 
 def _names_table(name: str, bases: tuple[type, ...], meta: object) -> bool:

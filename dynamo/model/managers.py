@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
 
 from django.db.models import QuerySet
+from pynamodb.indexes import Index
 
 from dynamo.model.writing import refuse_alias
 from dynamo.runtime.altering import AltersData
@@ -22,20 +23,21 @@ N = TypeVar("N")
 _PAGES = (
     "{model}.page(…) of a partition or an index, {model}.find(…) by a Unique, {model}.search(…)"
 )
-_EACH = "a loop over {model}.scan() or a page, with {verb} of each item, or manage.py {command}"
-_LAST = "{model}.page(partition, scan_index_forward=False, limit=1).items"
-_PART = "{model}.query(partition, attributes_to_get=[…])"
+_CHANGES = "a loop over {model}.scan() or a page, with change(…) of each item, or manage.py rewrite"
+_FIRST = "{place}.page(partition, limit=1).items"
+_LAST = "{place}.page(partition, scan_index_forward=False, limit=1).items"
+_PART = "{place}.query(partition, attributes_to_get=[…])"
 _FORMSET = "formset_factory(…) with a form of dynamo.forms: it needs no list in an order"
 #: What to use instead of calls of querysets; for others it is `_PAGES`.
 _INSTEAD = {
     "aiterator": "async for item in {model}.objects.all()",
     "bulk_create": "{model}.create_many(…)",
-    "bulk_update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
-    "count": "{model}.count(partition), or read the whole table: sum(1 for _ in {model}.scan())",
+    "bulk_update": _CHANGES,
+    "count": "{place}.count(partition), or read the whole table: sum(1 for _ in {model}.scan())",
     "defer": _PART,
-    "delete": _EACH.format(model="{model}", verb="delete()", command="flush"),
-    "earliest": "{model}.page(partition, limit=1).items",
-    "first": "{model}.page(partition, limit=1).items",
+    "delete": "a loop over {model}.scan() or a page, with delete() of each item",
+    "earliest": _FIRST,
+    "first": _FIRST,
     "in_bulk": "{model}.batch_get(keys)",
     "last": _LAST,
     "latest": _LAST,
@@ -45,7 +47,7 @@ _INSTEAD = {
     "select_for_update": "item.change(…), which raises Stale if the item changed since it was read",
     "select_related": "{model}.batch_get(keys)",
     "totally_ordered": _FORMSET,
-    "update": _EACH.format(model="{model}", verb="change(…)", command="rewrite"),
+    "update": _CHANGES,
     "values": _PART,
     "values_list": _PART,
 }
@@ -134,26 +136,35 @@ class Items(Generic[M]):
     def _refusal(self, name: str) -> str:
         model = vars(self).get("model")
         called = getattr(model, "__name__", "Model")
-        instead = _instead_of(name, called)
+        instead = _instead_of(name, model)
         if not hasattr(QuerySet, name) and callable(getattr(model, name, None)):
             instead = f"{called}.{name}(…)"
         return f"{called}.objects has no {name!r}. Use {instead}."
 
 
-def _instead_of(name: str, model: str) -> str:
+def _instead_of(name: str, model: Any) -> str:
     """What to use instead of a call of querysets."""
     instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
-    return instead.format(model=model)
+    called = place = getattr(model, "__name__", "Model")
+    if not getattr(model, "_range_keyname", None):
+        # A partition of the table has one item.
+        names = (name for base in getattr(model, "__mro__", ()) for name in vars(base))
+        indexes = (name for name in names if isinstance(getattr(model, name, None), Index))
+        place = f"{called}.{next(indexes, 'by_…')}"
+        if "…" in place and "{place}" in instead:
+            instead += ", with an index by_… of the model"
+    return instead.format(model=called, place=place)
 
 
-def missing(model: str, name: str) -> AttributeError:
+def missing(cls: type, name: str) -> AttributeError:
     """The error of a model that lacks `name`."""
+    model = cls.__name__
     text = f"type object {model!r} has no attribute {name!r}"
     # Managers have these two methods only to refuse them.
     if hasattr(Manager, name) and name not in {"count", "filter"}:
         text += f". Use {model}.objects.{name}(…)."
     elif hasattr(QuerySet, name):
-        text += f". Use {_instead_of(name, model)}."
+        text += f". Use {_instead_of(name, cls)}."
     return AttributeError(text)
 
 

@@ -40,6 +40,7 @@ from dynamo.client.plain import all_models
 from dynamo.forms import modelform_factory
 from dynamo.model.managers import Manager
 from dynamo.tables.checks import check_overrides
+from tests.dynamo.desk.models import Customer
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.items import overwrite
@@ -713,7 +714,9 @@ def test_a_manager_of_ones_own_finds_what_its_get_queryset_returns(
     [
         (lambda: Pet.filter(name="Tom"), r"'filter'\. Use Pet\.page\(…\)"),
         (lambda: Pet.all(), r"'all'\. Use Pet\.objects\.all\(…\)"),
-        (lambda: Pet.first(), r"'first'\. Use Pet\.page"),
+        (lambda: Pet.first(), r"'first'\. Use Pet\.by_….page.*with an index by_… of"),
+        (lambda: Basket.objects.last(), r"'last'\. Use Basket\.page\(partition, .*\)\.items\.$"),
+        (lambda: Customer.first(), r"'first'\. Use Customer\.by_club\.page\(partition, "),
         (lambda: Pet.bulk_create([]), r"'bulk_create'\. Use Pet\.create_many"),
         (lambda: Pet.nonsense, "has no attribute 'nonsense'$"),
         (lambda: Pet.scan().filter(name="Tom"), r"no 'filter'\. Give conditions"),
