@@ -101,6 +101,10 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
         self.may_be_zero = may_be_zero
         self.is_percentage, self.is_grouped = is_percentage, is_grouped
 
+    def deserialize(self, value: str) -> Decimal:
+        # An invoice shows 1.5 hours, not 1.500000.
+        return Decimal(value)
+
     def parse_in_form(self, text: str) -> Decimal:
         """The number of a text such as `1.234,50`; see `invoices.document.money`.
 
