@@ -89,9 +89,10 @@ def _shown(error: BaseException) -> str:
 class Worker:
     """Runs the tasks of `queues`; by default of all queues of all `TaskBackend`s.
 
-    `on_ran` is called after each attempt, in the thread that made it. Once `stop` is set nothing is
-    claimed. Tasks that run may end within `grace_seconds`; the others are given back. One that has
-    run for `counted_seconds` then has used up an attempt.
+    `on_ran` is called after each attempt, in the thread that made it. If it raises an error, the
+    worker stops, and `run` raises it. Once `stop` is set nothing is claimed. Tasks that run may end
+    within `grace_seconds`; the others are given back. One that has run for `counted_seconds` then
+    has used up an attempt.
 
     Raises:
         ImproperlyConfigured: there is no `TaskBackend`.
@@ -123,6 +124,7 @@ class Worker:
         self._grace_seconds = grace_seconds
         self._counted_seconds = counted_seconds
         self._on_ran = on_ran
+        self._error: Exception | None = None
         self._free = threading.Semaphore(threads)
         #: What this worker runs or is about to claim, by id.
         self._running: dict[str, Attempt | None] = {}
@@ -179,6 +181,8 @@ class Worker:
         finally:
             signals.task_enqueued.disconnect(self._look_soon)
             self._end()
+        if self._error is not None:
+            raise self._error
 
     def _look_soon(self, **_signal: object) -> None:
         self._wake.set()
@@ -315,7 +319,11 @@ class Worker:
         seconds = (now() - item.last_attempted_at).total_seconds()
         ran = Ran(item.id, item.function, outcome, len(item.workers), seconds, error)
         task_ran.send_robust(Worker, ran=ran)
-        self._on_ran(ran)
+        try:
+            self._on_ran(ran)
+        except Exception as failure:
+            self._error = failure
+            self._stopping.set()
 
     def _recover(self, held: list[TaskItem], *, at_once: bool) -> bool:
         """Place tasks again whose worker is gone; whether there were any.

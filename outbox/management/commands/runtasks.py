@@ -1,6 +1,7 @@
 """`runtasks`: the worker of background tasks."""
 
 import json
+from functools import partial
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -47,24 +48,18 @@ class Command(DynamoCommand):
         **options: object,
     ) -> None:
         """Run the worker. Prints a line for each attempt."""
-        broken: list[BrokenPipeError] = []
         with stop_on_signals() as stop:
-
-            def show(ran: Ran) -> None:
-                try:
-                    self._print(ran, is_json=bool(options["json"]))
-                except BrokenPipeError as error:
-                    # The task has ended: only its line is lost.
-                    broken.append(error)
-                    stop.set()
-
             try:
-                worker = Worker(queue, threads=threads, lease_seconds=lease, on_ran=show, stop=stop)
+                worker = Worker(
+                    queue,
+                    threads=threads,
+                    lease_seconds=lease,
+                    on_ran=partial(self._print, is_json=bool(options["json"])),
+                    stop=stop,
+                )
             except ValueError as error:
                 raise CommandError(str(error), returncode=2) from error
             worker.run(once=once)
-        if broken:
-            raise broken[0]
 
     def _print(self, ran: Ran, *, is_json: bool) -> None:
         shown = {**vars(ran), "seconds": round(ran.seconds, 3), "error": ran.shown_error}
