@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from django import forms
 from django.db import models
 from django.db.models.constraints import BaseConstraint
+from django.db.models.fields import AutoFieldMixin
 from django.db.models.manager import BaseManager
 from pynamodb.attributes import Attribute, MapAttribute
 from pynamodb.indexes import Index
@@ -77,6 +78,7 @@ _PYNAMODBS_OPTIONS = {
 #: What to use instead of an object of Django in the body of a class. The nearest base decides.
 _INSTEAD: dict[type, str] = {
     models.Field: "TextAttribute",
+    AutoFieldMixin: "the key pk, which comes with Model, or NumberedItem for numbers",
     models.BinaryField: "PynamoDB's BinaryAttribute",
     models.BooleanField: "BooleanAttribute",
     models.CompositePrimaryKey: "two attributes, with hash_key=True and range_key=True",

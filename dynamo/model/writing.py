@@ -385,8 +385,8 @@ class Writable(Creatable):
         """
         if conditions or options:
             raise TypeError(
-                "delete takes no condition and no option of Django: it deletes the item only if "
-                "that is still as it was read. So check this object before."
+                "delete takes no condition and no option of Django. It deletes the item only if it "
+                "is still as it was read: check the values of this object before the call."
             )
         if missing_ok is None:
             missing_ok = write is None
