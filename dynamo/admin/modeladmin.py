@@ -199,12 +199,6 @@ class ModelAdmin(ActionAdmin[M]):
 
     # Pages ----------------------------------------------------------------------------------------
 
-    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return self.changeform_view(request, None, *args, **options)
-
-    def change_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        return self.changeform_view(request, *args, **options)
-
     @method_decorator(sensitive_post_parameters())
     def changeform_view(
         self,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ActionForm
-from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.options import BaseModelAdmin, ModelAdmin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.identity import id_of
@@ -25,7 +25,6 @@ from dynamo.exceptions import DamagedItem
 from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.model.pages import GlobalSecondaryIndex
-from dynamo.wire.attributes import StrOrPromise
 
 if TYPE_CHECKING:
     from dynamo.auth.models import AbstractUser
@@ -46,6 +45,7 @@ def user_of(request: HttpRequest) -> AbstractUser:
 
 # Typed as Any, because Django's stubs know only relational models.
 _BaseModelAdmin: Any = BaseModelAdmin
+_ModelAdmin: Any = ModelAdmin
 
 
 #: An attribute or a method of the model or of the ModelAdmin, or a function of an item.
@@ -85,6 +85,17 @@ class Options(_BaseModelAdmin, Generic[M]):
     delete_confirmation_template: str | None = None
     object_history_template: str | None = None
 
+    # Contrib's, which do not need the ORM.
+    add_view = _ModelAdmin.add_view
+    change_view = _ModelAdmin.change_view
+    get_list_display = _ModelAdmin.get_list_display
+    get_list_display_links = _ModelAdmin.get_list_display_links
+    get_list_filter = _ModelAdmin.get_list_filter
+    get_search_fields = _ModelAdmin.get_search_fields
+    get_model_perms = _ModelAdmin.get_model_perms
+    message_user = _ModelAdmin.message_user
+    urls = _ModelAdmin.urls
+
     def __init__(self, model: Any, admin_site: Any) -> None:
         self.model, self.opts, self.admin_site = model, model._meta, admin_site
         super().__init__()
@@ -102,48 +113,10 @@ class Options(_BaseModelAdmin, Generic[M]):
     def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         return not self.model._never_deleted and super().has_delete_permission(request, obj)
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Column]:
-        return self.list_display
-
-    def get_list_display_links(
-        self, request: HttpRequest, list_display: Sequence[Column]
-    ) -> Sequence[Column] | None:
-        """The columns that lead to an item: by default the first."""
-        links = self.list_display_links
-        return links if links or links is None else list(list_display)[:1]
-
-    def get_list_filter(self, request: HttpRequest) -> Sequence[str]:
-        return self.list_filter
-
-    def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
-        return self.search_fields
-
-    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """What the user may do, by which the index page lists the model."""
-        names = ("add", "change", "delete", "view")
-        return {name: getattr(self, f"has_{name}_permission")(request) for name in names}
-
-    @property
-    def urls(self) -> list[URLPattern]:
-        return self.get_urls()
-
     @property
     def media(self) -> forms.Media:
         scripts = "vendor/jquery/jquery.min jquery.init core admin/RelatedObjectLookups actions"
         return forms.Media(js=[f"admin/js/{name}.js" for name in scripts.split()])
-
-    def message_user(
-        self,
-        request: HttpRequest,
-        message: StrOrPromise,
-        level: int | str = messages.INFO,
-        extra_tags: str = "",
-        fail_silently: bool = False,
-    ) -> None:
-        """Show a message on the user's next page. `level` may be a name, as `messages.error`'s."""
-        if isinstance(level, str):
-            level = int(getattr(messages, level.upper()))
-        messages.add_message(request, level, message, extra_tags, fail_silently)
 
     def url(self, page: str, item: Model | None = None, *args: str) -> str:
         """The address of a page: `changelist`, `add`; `change`, `delete`, `history` of an item."""
