@@ -42,10 +42,11 @@ ACTIONS = ("add", "change", "delete", "view")
 class Names(set[str]):
     """The value of a `NamesAttribute`. `save` stores what was added and removed."""
 
-    def add(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"These are names: add a text, not {name!r}. Then call save().")
-        super().add(name)
+    def add(self, *names: str) -> None:
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"These are names: add a text, not {name!r}. Then call save().")
+        super().update(names)
 
     def all(self) -> Self:
         return self

@@ -61,6 +61,9 @@ def typed_value(attribute: Attribute, value: object) -> Typed | None:
         stored = None if value is None else attribute.serialize(value)
         if stored is None:
             return None
+        if isinstance(stored, list) and isinstance(value, (str, bytes)):
+            # PynamoDB would store its letters.
+            raise TypeError(f"Give a set or a list, not {type(value).__name__}.")
         if isinstance(attribute, JSONAttribute):
             # PynamoDB's attribute writes NaN, which is not JSON.
             json.loads(stored, parse_constant=number_text)

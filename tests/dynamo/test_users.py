@@ -639,8 +639,11 @@ def test_what_django_calls_of_groups_works_or_is_refused_in_words() -> None:
         ann.groups.filter(name="clerks")
     with pytest.raises(TypeError, match="add a text, not <Team: clerks>"):
         ann.groups.add(clerks)
-    ann.groups.add(clerks.name)
-    ann.groups.remove("old")
+    with pytest.raises(TypeError, match="groups: Give a set or a list, not str"):
+        ann.change(groups="clerks")
+    ann.groups = {"old"}
+    ann.groups.add(clerks.name, "more")
+    ann.groups -= {"old", "more"}
     ann.save()
 
     stored = Clerk.get(ann.pk)
