@@ -1,8 +1,6 @@
 """The Content Security Policy blocks nothing of the site and its toolbar in a real browser."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +13,7 @@ from tests.engines import free_port, is_listening
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 from tests.production import PRODUCTION, settings_of
+from tests.programs import start
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.browser
@@ -82,9 +81,8 @@ def development(engine: str) -> Iterator[str]:
     """The site served as `make run` does, debug toolbar included; its address."""
     port = free_port()
     environment = os.environ | {"DJANGO_DEBUG_TOOLBAR": "on", "AWS_ENDPOINT_URL_DYNAMODB": engine}
-    command = [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, **quiet) as server:
+    command = ("manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
+    with start(*command, env=environment) as server:
         try:
             wait_until(lambda: server.poll() is not None or is_listening(port))
             yield f"http://127.0.0.1:{port}"

@@ -21,6 +21,7 @@ from tests.commands import ROOT
 from tests.engines import free_port
 from tests.environment import clean_environment
 from tests.factories import PASSWORD, make_user
+from tests.fork_server import fork_server
 from tests.invoice_factories import issued, sell_as
 from tests.waiting import wait_until
 
@@ -62,23 +63,22 @@ def new_project(folder: Path, engine: str) -> Iterator[tuple[str, Path]]:
         PYTHONUNBUFFERED="1",
     )
 
-    def command(*arguments: str) -> list[str]:
-        return [sys.executable, *arguments]
+    def run(program: str, *arguments: str) -> None:
+        ended = fork_server.run(program, *arguments, env=env, folder=folder)
+        assert ended.returncode == 0, ended.stderr
 
-    subprocess.run(
-        command("-m", "django", "startproject", "club", "."), cwd=folder, env=env, check=True
-    )
+    run("django", "startproject", "club", ".")
     address = f"127.0.0.1:{free_port()}"
     with (folder / "club" / "settings.py").open("a") as settings:
         settings.write(PAGE["club/settings.py"] + MAILS + MD5)
         settings.write(f'ACCOUNTS_SITE_ORIGIN = "http://{address}"\n')
     (folder / "club" / "urls.py").write_text(PAGE["club/urls.py"])
-    subprocess.run(command("manage.py", "createtables", "-v0"), cwd=folder, env=env, check=True)
+    run("manage.py", "createtables", "-v0")
     console = folder / "console"
     with (
         console.open("w") as shown,
         subprocess.Popen(
-            command("manage.py", "runserver", "--noreload", address),
+            [sys.executable, "manage.py", "runserver", "--noreload", address],
             cwd=folder,
             env=env,
             stdout=shown,

@@ -1,10 +1,7 @@
 """Attempts that fail, workers that are stopped, killed or slow, and tasks that cannot run."""
 
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,13 +26,14 @@ from outbox.models import TaskItem, now
 from outbox.signals import tasks_looked_for
 from outbox.tasks import Retry
 from outbox.worker import Ran, Worker
-from tests.commands import ROOT, run
+from tests.commands import run
 from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, GO, note, wait
+from tests.programs import start
 from tests.requests import Requests
 from tests.waiting import wait_until
 
@@ -646,13 +644,12 @@ def test_no_task_is_lost_when_its_process_is_killed_or_ended(
     backend["RETRY"]["*"] = {"delay": 0}
     begun, go = tmp_path / "begun", tmp_path / "go"
     result = functions.touch_and_wait.enqueue(str(begun), str(go))
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, env={**os.environ})
-    wait_until(begun.exists)
+    with start("-c", PROGRAM, stderr=False) as process:
+        wait_until(begun.exists)
+        process.send_signal(number)
+        go.touch()
 
-    process.send_signal(number)
-    go.touch()
-
-    assert process.wait() == (-number if number == signal.SIGKILL else 0)
+    assert process.returncode == (-number if number == signal.SIGKILL else 0)
     run_tasks()
     result.refresh()
     assert result.status == "SUCCESSFUL"
