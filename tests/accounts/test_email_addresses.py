@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from accounts.emails import links
-from accounts.emails.links import confirm_change, mark_confirmed, request_change
+from accounts.emails.links import confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import change_email, edit_profile, find_user
@@ -124,19 +124,6 @@ def test_a_link_with_the_id_of_another_account_changes_nothing() -> None:
     token = links.make(links.CHANGE, other.pk, str(user.pending_id))
 
     assert refusal_of(lambda: confirm_change(token)) is BadLink
-
-
-def test_of_two_requests_that_follow_a_link_at_once_one_changes_the_address(
-    proxy: FaultProxy,
-) -> None:
-    user = waiting_user(email="old@example.org")
-    mark_confirmed(user)
-    proxy.plan("TransactWriteItems", Meanwhile(lambda: confirm_change(token_of(user))))
-
-    changed, before = links.repeat_if_stale(lambda: confirm_change(token_of(user)))
-
-    assert before is None
-    assert (changed.email, changes_of(user)) == (NEW, 3)
 
 
 def test_following_a_link_fails_if_every_attempt_meets_another_change(proxy: FaultProxy) -> None:

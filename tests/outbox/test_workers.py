@@ -648,8 +648,9 @@ def test_no_task_is_lost_when_its_process_is_killed_or_ended(
         wait_until(begun.exists)
         process.send_signal(number)
         go.touch()
+        ended = process.wait()
 
-    assert process.returncode == (-number if number == signal.SIGKILL else 0)
+    assert ended == (-number if number == signal.SIGKILL else 0)
     run_tasks()
     result.refresh()
     assert result.status == "SUCCESSFUL"
