@@ -182,12 +182,10 @@ class DetailMixin(_ModelMixin[M]):
             raise TypeError("get_object takes no queryset. Override it, and read the item there.")
         self._refuse(SingleObjectMixin, ("queryset", "get_queryset"), "override get_object")
         model = self._model()
-        item: M = get_object_or_404(model, **self._wanted())
+        wanted = self._wanted()
         if self.query_pk_and_slug and self.slug_url_kwarg in self.kwargs:
-            name = self.get_slug_field()
-            slug = typed_or_404(model, {name: self.kwargs[self.slug_url_kwarg]})[name]
-            if getattr(item, name) != slug:
-                raise not_found(model)
+            wanted[self.get_slug_field()] = self.kwargs[self.slug_url_kwarg]
+        item: M = get_object_or_404(model, **wanted)
         return item
 
     def _wanted(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class DjangoCalls(Writable):
     def _get_by(cls, **values: Any) -> Self:
         """The item with this key, or with these values of one `Unique`. Costs as `get` or `find`.
 
-        With the key, the item must also have the further values.
+        The item must also have the further values.
 
         Raises:
             DoesNotExist: no item has them.
@@ -61,15 +61,19 @@ class DjangoCalls(Writable):
         """
         key = cls._key_names()
         values = cls._with_key(values)
-        if values.keys() >= {*key}:
-            item = cls.get(*(values[name] for name in key))
-            if any(not item._has_value(name, value) for name, value in values.items()):
-                raise cls.DoesNotExist
-            return item
-        try:
-            return cls.find(**values)
-        except TypeError as error:
-            raise TypeError(f"Give the key ({', '.join(key)}) or one Unique. {error}") from error
+        sets = [key, *(unique.names for unique in cls._unique_keys)]
+        named = [names for names in sets if values.keys() >= {*names}]
+        if len(named) != 1 and named[:1] != [key]:
+            uniques = ", ".join(" and ".join(names) for names in sets[1:]) or "none"
+            raise TypeError(
+                f"Give the key ({', '.join(key)}) or the attributes of one Unique ({uniques}), "
+                f"not {', '.join(values)}."
+            )
+        known = {name: values[name] for name in named[0]}
+        item = cls.get(*known.values()) if named[0] is key else cls.find(**known)
+        if not all(item._has_value(name, values[name]) for name in values.keys() - known.keys()):
+            raise cls.DoesNotExist
+        return item
 
     def _has_value(self, name: str, value: object) -> bool:
         if name not in self._meta.by_name:

@@ -349,7 +349,7 @@ def test_get_or_create_says_what_it_cannot_do() -> None:
 
     with pytest.raises(Pet.Taken):
         Pet.get_or_create({"name": "Kit", "chip": "A1"}, pk="kit")
-    with pytest.raises(TypeError, match=r"the key .* or one Unique"):
+    with pytest.raises(TypeError, match=r"the key .* or the attributes of one Unique"):
         Pet.get_or_create(name="Tom")
     for empty in (None, ""):
         with pytest.raises(ValueError, match="by an empty chip"):

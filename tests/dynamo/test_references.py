@@ -142,6 +142,11 @@ def test_views_and_shortcuts_take_the_item_that_a_reference_names(wrap: Any) -> 
     assert get_object_or_404(Share, holder=person, about=about) == share
     assert get_object_or_404(Share, pk=share.pk, holder=person, minutes="10") == share
     assert Share.objects.get(pk=share.pk, holder=person, minutes=10) == share
+    assert Share.objects.get(holder=person, about=about, minutes=10) == share
+    with pytest.raises(Share.DoesNotExist):
+        Share.objects.get(holder=person, about=about, minutes=11)
+    with pytest.raises(Share.Taken):
+        Share.objects.get_or_create(holder=person, about=about, minutes=11)
     for wrong in ({"holder": wrap(other)}, {"holder": person, "minutes": 11}):
         with pytest.raises(Http404):
             get_object_or_404(Share, pk=share.pk, **wrong)
