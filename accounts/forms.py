@@ -78,9 +78,15 @@ class AccountForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = account_model().sign_up_fields
+        names = self.asked_fields()
         self.fields |= {name: self.account_field(name) for name in names}
+        for name in {*names}.difference(account_model().sign_up_fields):
+            self.fields[name].required = False
         self.order_fields(names)
+
+    def asked_fields(self) -> tuple[str, ...]:
+        """The attributes that it asks for: for operators also those of the profile."""
+        return account_model().sign_up_and_profile_fields()
 
     def account_field(self, name: str) -> forms.Field:
         """The form field of an attribute of the account."""
@@ -88,12 +94,8 @@ class AccountForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Refuse what could not be stored."""
-        names = account_model().sign_up_fields
-        typed = {
-            name: value
-            for name, value in self.cleaned_data.items()
-            if name in names and value not in EMPTY_VALUES
-        }
+        values = AccountForm.account_values(self)
+        typed = {name: value for name, value in values.items() if value not in EMPTY_VALUES}
         self.account = account_model()(**typed)
         for name, error in refused_values(self.account, typed):
             self.add_error(name, error)
@@ -101,7 +103,10 @@ class AccountForm(forms.Form):
 
     def account_values(self) -> dict[str, Any]:
         """The clean values, as `register` takes them."""
-        names = account_model().typed_attributes()
+        model = account_model()
+        # Of the profile, only what is given: an attribute may have a default.
+        names = {*model.sign_up_fields} | {name for name in self.data if self.data[name]}
+        names &= model.typed_attributes().keys()
         return {name: value for name, value in self.cleaned_data.items() if name in names}
 
     def faults(self) -> list[str]:
@@ -123,6 +128,9 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         "This form was open for more than a day, or did not come from this site. "
         "Enter the password again and send the form again."
     )
+
+    def asked_fields(self) -> tuple[str, ...]:
+        return account_model().sign_up_fields
 
     def clean_username(self) -> str:
         username: str = self.cleaned_data["username"]

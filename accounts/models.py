@@ -173,13 +173,17 @@ class AbstractAccount(AbstractUser):
     @per_class
     def typed_attributes(cls) -> dict[str, Any]:
         """The attributes that people type, by name."""
-        asked = {*cls.sign_up_fields, *cls.profile_fields}
+        asked = cls.sign_up_and_profile_fields()
         return {
             name: attribute
             for name, attribute in cls.get_attributes().items()
             if isinstance(attribute, InputAttribute)
             or (isinstance(attribute, FormAttribute) and name in asked)
         }
+
+    @classmethod
+    def sign_up_and_profile_fields(cls) -> tuple[str, ...]:
+        return (*dict.fromkeys((*cls.sign_up_fields, *cls.profile_fields)),)
 
     @classmethod
     def own_fields(cls) -> dict[str, AttributeField]:

@@ -24,8 +24,8 @@ from dynamo.runtime.terminal import printable
 
 
 def columns() -> tuple[str, ...]:
-    """The columns that a file may have: the fields of a sign-up, and `password_hash`."""
-    return (*account_model().sign_up_fields, "password_hash")
+    """The columns that a file may have: the fields of sign-up and profile, and `password_hash`."""
+    return (*account_model().sign_up_and_profile_fields(), "password_hash")
 
 
 def required() -> tuple[str, ...]:

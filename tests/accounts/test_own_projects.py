@@ -25,6 +25,7 @@ PAGE = dict(FILE.findall((ROOT / "docs" / "registration.md").read_text(encoding=
 
 EMAIL_ONLY = """
 from accounts.models import AbstractAccount
+from dynamo import IntegerAttribute
 
 
 class Member(AbstractAccount):
@@ -33,6 +34,9 @@ class Member(AbstractAccount):
 
     username = None
     USERNAME_FIELD = "email"
+    visits = IntegerAttribute("Visits", default=1)
+    sign_up_fields = ("email",)
+    profile_fields = ("full_name", "language", "visits")
 """
 
 #: As in conftest.py and site.py: a slow machine makes no page late, and hashes are cheap.
@@ -133,13 +137,16 @@ assert Client().login(email="ann@example.org", password=PASSWORD)
 assert not Client().login(email="ann@example.org", password="wrong")
 from pathlib import Path
 rows = Path("users.csv")
-lines = "email,full_name", "ann@example.org,Ann", "bob@example.org,Bob", ""
+lines = "email,full_name,language", "ann@example.org,Ann,", "bob@example.org,Bob,ja", ""
 rows.write_text(chr(10).join(lines))
 for told in ('"created": 1, "unchanged": 1', '"created": 0, "unchanged": 2'):
     out = io.StringIO()
     call_command("importusers", str(rows), "--json", stdout=out)
     assert told in out.getvalue(), out.getvalue()
 assert printed("listusers").count("ann@example.org") == 1
+from accounts.services import find_user
+bob = find_user("bob@example.org")
+assert (bob.full_name, bob.language, bob.visits) == ("Bob", "ja", 1)
 assert "sername" not in refused("showuser", "nobody@example.org")
 ann.post("/accounts/delete/", {"password": PASSWORD})
 call_command("deleteuser", "bob@example.org", interactive=False)
