@@ -145,7 +145,7 @@ def _add_key_and_version(bases: tuple[type, ...], namespace: dict[str, Any]) -> 
     """Declare the key, unless the class or a base does, and the version."""
     inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]
     known = [*inherited, *_attributes_in(namespace).items()]
-    if not any(item.is_hash_key for _name, item in known):
+    if "pk" not in dict(known) and not any(item.is_hash_key for _name, item in known):
         namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
     if VERSION not in dict(known):
         namespace[VERSION] = IntegerAttribute(null=True, editable=False)
@@ -269,6 +269,8 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
                 marks.add(REQUEST_ID)
             if stored_names.count(stored_name) > 1 or stored_name in marks:
                 raise TypeError(f"the stored name {stored_name} of {name} is used otherwise.")
+            if name == "pk" and not attribute.is_hash_key:
+                raise TypeError("pk is the name of the key. Declare it with hash_key=True.")
             is_key = attribute.is_hash_key or attribute.is_range_key
             if is_key and attribute.attr_type not in {"S", "N", "B"}:
                 raise TypeError(f"the key {name} must be a text, a number or binary.")

@@ -103,6 +103,8 @@ class Unique:
         if not (names and are_names and len({*names}) == len(names)):
             raise TypeError("Unique takes the names of different attributes.")
         self.names = names
+        if normalize is not None and not callable(normalize):
+            raise TypeError(f"normalize is a function, such as casefolded, not {normalize!r}.")
         self.normalize = normalize
         self.searchable = searchable
 

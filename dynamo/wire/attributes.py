@@ -139,8 +139,13 @@ class FormAttribute(Attribute[Value]):
                 raise TypeError(self._refusal(option))
         if not isinstance(label, (str, Promise, NoneType)):
             raise TypeError(f"The label is a text, not {label!r}. Name other options.")
-        if isinstance(choices, (list, tuple)) and any(isinstance(item, str) for item in choices):
+        kinds = (str, list, tuple)
+        if isinstance(choices, kinds) and any(isinstance(item, str) for item in choices):
             raise TypeError("choices has pairs of a value and its label: [('red', 'Red')].")
+        if type(max_length) not in {int, NoneType}:
+            raise TypeError(f"max_length is a number of characters, not {max_length!r}.")
+        if callable(validators) or not all(map(callable, validators)):
+            raise TypeError(f"validators is a list of functions, not {validators!r}.")
         if auto_now or auto_now_add:
             if hash_key or range_key or default is not None or default_for_new is not None:
                 raise TypeError("auto_now and auto_now_add are not for keys, nor with a default.")

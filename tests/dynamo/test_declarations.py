@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -233,6 +233,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "the class of uniques": (A | {"unique": Unique}, r"Write unique = Unique\("),
     "a declaration before a comma": (A | {"unique": (Unique("a"),)}, "unique is a tuple"),
     "a list of declarations": (A | {"unique": [Unique("a")]}, "unique is a list"),
+    "a pk that is not the key": ({"pk": IntegerAttribute()}, "pk is the name of the key"),
+    "a pk beside another key": (
+        {"a": TextAttribute(hash_key=True), "pk": TextAttribute()},
+        "pk is the name of the key",
+    ),
     "a Unique called as a method": (A | {"find": Unique("a")}, "cannot be called find"),
     **{
         f"a key of {kind} with {default}": ({"a": key} | names, "key a, .* cannot be ''")
@@ -268,6 +273,8 @@ def test_a_declaration_that_cannot_be_right_is_refused_when_the_class_is_made(
 def test_a_unique_takes_names_of_different_attributes(names: list[Any]) -> None:
     with pytest.raises(TypeError, match="names of different attributes"):
         Unique(*names)
+    with pytest.raises(TypeError, match="normalize is a function, such as casefolded"):
+        Unique("a", normalize=cast(Any, "lower"))
 
 
 class Color(str, Enum):  # noqa: UP042 - its str is "Color.RED"
