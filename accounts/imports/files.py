@@ -18,6 +18,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TextIO
 
+from pynamodb.constants import BOOLEAN, NUMBER
+
 from accounts.exceptions import UnreadableFile
 from accounts.models import account_model
 from dynamo.runtime.terminal import printable
@@ -31,6 +33,12 @@ def columns() -> tuple[str, ...]:
 def required() -> tuple[str, ...]:
     """The columns that name an account: its username, if accounts have one, and its address."""
     return tuple(name for name in ("username", "email") if name in columns())
+
+
+def _stored_as_in_json() -> list[str]:
+    """The attributes that are numbers, or true or false."""
+    attributes = account_model().get_attributes().items()
+    return [name for name, one in attributes if one.attr_type in {NUMBER, BOOLEAN}]
 
 
 #: Added in a file of rejected rows.
@@ -208,6 +216,10 @@ class JsonLinesFile(RowFile):
         cells = {name: value for name, value in found.items() if name not in ADDED}
         if unknown := [name for name in cells if name not in columns()]:
             return Row(self.line, cells, f"There is an unknown key: {', '.join(unknown)}.")
+        for name, value in cells.items():
+            if isinstance(value, (bool, int, float)) and name in _stored_as_in_json():
+                # As a form sends it.
+                cells[name] = json.dumps(value)
         if wrong := [name for name, value in cells.items() if not isinstance(value, str | None)]:
             return Row(self.line, cells, f"There is a value that is not text: {', '.join(wrong)}.")
         return Row(self.line, cells)

@@ -369,6 +369,15 @@ assert ann.post("/accounts/profile/", {"news": "on", "children": "2"}).status_co
 assert stored() == (True, 2), stored()
 assert ann.post("/accounts/profile/", {"children": "2"}).status_code == 302
 assert stored() == (False, 2), stored()
+from pathlib import Path
+from accounts.services import find_user
+rows = Path("users.jsonl")
+for name, news, children in (("bob", True, 3), ("eve", "", "4")):
+    typed = {"username": name, "email": f"{name}@example.org"}
+    rows.write_text(json.dumps(typed | {"news": news, "children": children}))
+    call_command("importusers", str(rows))
+bob, eve = find_user("bob"), find_user("eve")
+assert (bob.news, bob.children, eve.news, eve.children) == (True, 3, False, 4)
 """
 
 OWN_MIDDLEWARE = """
