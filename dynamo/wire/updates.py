@@ -223,7 +223,7 @@ def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
     if not are_plain or (is_function and len(named) > 1):
         raise TypeError(
             f"A condition can compare {', '.join(defaults)} with values and attributes, but not "
-            "use its size or a part of it, because stored items may lack it and read its default."
+            "its size, a part of it or a sum: stored items may lack it and read its default."
         )
     return cast(Condition, _as_read(condition, [*defaults.items()]))
 
