@@ -30,6 +30,7 @@ from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
 from dynamo.model.objects import VERSION
 from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
+from dynamo.model.references import Reference
 from dynamo.rest.pagination import CursorPagination
 from dynamo.views import (
     get_object_or_404,
@@ -46,6 +47,14 @@ from dynamo.wire.values import ITEM_MAX_BYTES, digest_of, item_bytes
 KEY_MAX_LENGTH = 255
 #: Between the parts of a key with a sort key, in a URL.
 SEPARATOR = ","
+
+
+#: Fields of the framework that show an attribute of the item that a reference names.
+_OF_OBJECTS = (
+    serializers.HyperlinkedRelatedField,
+    serializers.Serializer,
+    serializers.SlugRelatedField,
+)
 
 
 class ItemChanged(APIException):
@@ -83,6 +92,19 @@ class ShownField(serializers.ReadOnlyField):
 class ModelSerializer(serializers.ModelSerializer):
     def get_default_field_names(self, declared_fields: Iterable[str], model_info: Any) -> list[str]:
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        attributes = self.Meta.model.get_attributes()
+        for name, field in fields.items():
+            is_reference = isinstance(attributes.get(field.source or name), Reference)
+            if is_reference and isinstance(field, _OF_OBJECTS):
+                raise ImproperlyConfigured(
+                    f"{type(self).__name__}.{name} is a {type(field).__name__}, but the value of a "
+                    "Reference is a key: take a PrimaryKeyRelatedField, or read the item in a "
+                    "SerializerMethodField."
+                )
+        return fields
 
     def build_standard_field(
         self, field_name: str, model_field: Any

@@ -256,6 +256,38 @@ def test_an_item_that_is_too_large_is_a_400(api: APIClient) -> None:
     assert list(Bill.scan()) == []
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: PlayerSerializer(),
+        lambda: serializers.SlugRelatedField(slug_field="email", queryset=Player.objects.all()),
+        lambda: serializers.HyperlinkedRelatedField("x", queryset=Player.objects.all()),
+        lambda: serializers.SlugRelatedField(slug_field="email", read_only=True, source="other"),
+    ],
+)
+def test_a_field_of_another_item_than_its_key_is_refused_before_a_write(make: Any) -> None:
+    class Own(DeputySerializer):
+        player = make()
+
+    stored = Deputy.create(player=player())
+    request = APIRequestFactory().post("/", {"player": stored.player}, format="json")
+    view = type("View", (Deputies,), {"serializer_class": Own}).as_view({"post": "create"})
+
+    with pytest.raises(ImproperlyConfigured, match="the value of a Reference is a key"):
+        view(request)
+    assert [*Deputy.scan()] == [stored]
+
+
+def test_a_primary_key_related_field_finds_the_item_of_a_reference() -> None:
+    class Own(DeputySerializer):
+        player = serializers.PrimaryKeyRelatedField(queryset=Player.objects.all())
+
+    view = type("View", (Deputies,), {"serializer_class": Own}).as_view({"post": "create"})
+    for key, status in ((player().pk, 201), ("nobody", 400)):
+        request = APIRequestFactory().post("/", {"player": key}, format="json")
+        assert view(request).status_code == status
+
+
 def test_a_numbered_item_is_not_deleted(api: APIClient) -> None:
     api.post("/bills/", {"text": "rent"}, format="json")
 
