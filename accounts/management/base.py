@@ -37,14 +37,13 @@ class UserCommand(DynamoCommand):
         for name, help_text in self.flags:
             parser.add_argument(name, action="store_true", help=help_text)
 
-    def handle(self, *args: object, who: str, **options: object) -> str:
-        return self.act(find_user(who), **options)
+    def handle(self, *args: object, who: str, **options: object) -> None:
+        self.act(find_user(who), **options)
 
-    def act(self, user: AbstractAccount, **options: object) -> str:
-        """Call the operation. Returns what to print in any case."""
+    def act(self, user: AbstractAccount, **options: object) -> None:
+        """Call the operation, and tell what it did."""
         type(self).operation(user, *(options[name.lower()] for name, _help in self.arguments))
         self.tell(self.message.format(user=user))
-        return ""
 
 
 def as_json(user: AbstractAccount) -> str:

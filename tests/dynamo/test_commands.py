@@ -96,6 +96,7 @@ def test_verbosity_0_prints_answers_and_not_what_was_done(tmp_path: Path) -> Non
         f"dumpdata accounts -o {tmp_path}/all.jsonl",
         "flush --no-input",
         f"loaddata {tmp_path}/all.jsonl",
+        "grantstaff ann",
         "makemigrations",
         "migrate",
         "rewrite accounts.User operator.not_",

@@ -40,7 +40,7 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, *args: object, **options: Any) -> str:
+    def handle(self, *args: object, **options: Any) -> None:
         if not is_text(options["request_id"] or ""):
             raise CommandError("The request id is not valid text.")
         form = AccountForm(options)
@@ -56,9 +56,9 @@ class Command(DynamoCommand):
             request_id=options["request_id"],
         )
         if options["json"]:
-            return as_json(user)
-        self.tell(f"The account of {user} has the primary key {user.pk}.")
-        return ""
+            self.stdout.write(as_json(user))
+        else:
+            self.tell(f"The account of {user} has the primary key {user.pk}.")
 
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
         while True:

@@ -15,10 +15,9 @@ class Command(UserCommand):
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
-    def act(self, user: AbstractAccount, **options: object) -> str:
+    def act(self, user: AbstractAccount, **options: object) -> None:
         question = f"Delete the account of {user} ({user.email})?"
         if options["interactive"] and not is_confirmed(question):
             raise CommandError("Nothing was deleted.")
         delete(user)
         self.tell(f"The account of {user} was deleted.")
-        return ""

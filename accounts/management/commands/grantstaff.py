@@ -7,6 +7,6 @@ class Command(UserCommand):
     help = "Let an account use the staff pages. Harmless to repeat."
     flags = (("--superuser", "also allow actions on other staff"),)
 
-    def act(self, user: AbstractAccount, **options: object) -> str:
+    def act(self, user: AbstractAccount, **options: object) -> None:
         grant_staff(user, superuser=bool(options["superuser"]))
-        return f"{user} is {'a superuser' if user.is_superuser else 'staff'}."
+        self.tell(f"{user} is {'a superuser' if user.is_superuser else 'staff'}.")

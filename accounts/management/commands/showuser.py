@@ -6,5 +6,5 @@ class Command(UserCommand):
     help = "Show an account, without its password hash."
     flags = (("--json", "print one JSON object"),)
 
-    def act(self, user: AbstractAccount, **options: object) -> str:
-        return as_json(user) if options["json"] else as_lines(user)
+    def act(self, user: AbstractAccount, **options: object) -> None:
+        self.stdout.write(as_json(user) if options["json"] else as_lines(user))
