@@ -130,6 +130,9 @@ def _names_table(name: str, bases: tuple[type, ...], meta: object) -> bool:
     """
     metas = [vars(item).get("Meta") for base in bases for item in base.__mro__]
     check_meta(f"{name}: Meta", meta, MODEL_OPTIONS, metas)
+    for pair in getattr(meta, "permissions", ()):
+        if not (isinstance(pair, (list, tuple)) and len(pair) == 2):
+            raise TypeError(f"{name}: Meta.permissions has pairs of a code name and a text.")
     names_table = bool(getattr(meta, "table_name", None))
     if getattr(meta, "abstract", False):
         if names_table:

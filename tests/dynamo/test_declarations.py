@@ -370,6 +370,14 @@ def test_an_option_of_meta_that_has_no_effect_is_refused(
         type(Model)("Thing", (Model,), {"Meta": meta, "__module__": __name__})
 
 
+@pytest.mark.parametrize("permissions", ["x", ["ab"], [("a", "b", "c")]])
+def test_permissions_that_are_not_pairs_are_refused(permissions: object) -> None:
+    meta = type("Meta", (), {"permissions": permissions})
+
+    with pytest.raises(TypeError, match=r"^Thing: Meta\.permissions has pairs of a code name and"):
+        type(Model)("Thing", (Model,), {"Meta": meta, "__module__": __name__})
+
+
 def test_an_option_of_pynamodb_is_a_warning_that_names_what_to_use() -> None:
     meta = type("Meta", (), {"table_name": TABLE})
     type(PynamoModel)("Thing", (PynamoModel,), {"Meta": meta})
