@@ -380,6 +380,30 @@ bob, eve = find_user("bob"), find_user("eve")
 assert (bob.news, bob.children, eve.news, eve.children) == (True, 3, False, 4)
 """
 
+OF_RANKS = """
+from accounts.models import AbstractAccount
+from dynamo import TextAttribute
+
+
+class Member(AbstractAccount):
+    class Meta:
+        table_name = "members"
+
+    rank = TextAttribute("Rank", default="new", choices=[("new", "New"), ("old", "Old")])
+
+    sign_up_fields = (*AbstractAccount.sign_up_fields, "rank")
+"""
+
+RANKS = """
+from accounts.services import find_user
+for name, options in (("ann", {}), ("bob", {"rank": "old"})):
+    names = {"username": name, "email": f"{name}@example.org"}
+    call_command("createuser", **names, **options, unusable_password=True)
+assert (find_user("ann").rank, find_user("bob").rank) == ("new", "old")
+wrong = ("--username=eve", "--email=eve@example.org", "--unusable-password", "--rank=none")
+assert "Rank: Select a valid choice" in refused("createuser", *wrong)
+"""
+
 OWN_MIDDLEWARE = """
 assert Client().get("/accounts/login/").headers["X-Club"] == "chess"
 """
@@ -461,6 +485,7 @@ def of_clubs(options: str) -> dict[str, str]:
 STORIES: dict[str, tuple[str, str, dict[str, str]]] = {
     "a user of its own in commands and the export": (OWN_USER, OF_MEMBERS, MEMBERS),
     "no usernames": (WITHOUT_USERNAMES, OF_MEMBERS, {"members/models.py": EMAIL_ONLY}),
+    "a choice with a default": (RANKS, OF_MEMBERS, {"members/models.py": OF_RANKS}),
     "numbers and boxes": (KINDS, OF_MEMBERS, {"members/models.py": OF_KINDS}),
     "the frame of all pages": (OVERRIDDEN, OF_FRAMES, {"frames/accounts/base.html": FRAME}),
     "a block of a page": (OVERRIDDEN_BLOCK, OF_FRAMES, {"frames/accounts/login.html": BLOCK}),

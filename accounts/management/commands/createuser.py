@@ -20,9 +20,16 @@ class Command(DynamoCommand):
     help = "Create an account."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for name, field in AccountForm().fields.items():
+        form = AccountForm()
+        for name, field in form.fields.items():
             option = f"--{name.replace('_', '-')}"
-            parser.add_argument(option, required=field.required, default="", help=str(field.label))
+            default = form.get_initial_for_field(field, name)
+            parser.add_argument(
+                option,
+                required=field.required and default is None,
+                default="" if default is None else default,
+                help=str(field.label),
+            )
         # Without a terminal, the command cannot ask for the password.
         source = parser.add_mutually_exclusive_group(required=not sys.stdin.isatty())
         source.add_argument(
