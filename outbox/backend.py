@@ -170,8 +170,11 @@ class TaskBackend(BaseTaskBackend):
                 self.retry_of(function).never_repeated(strict=True)
             except Exception as error:
                 faults.append(f"RETRY of {function}: {error}")
-        if self.options["SCHEDULE"]:
-            faults += self.schedules().faults()
+        try:
+            faults += self.schedules().faults() if self.options["SCHEDULE"] else []
+        except Exception as error:
+            # Such as a missing cronsim, which only the extra `tasks` installs.
+            faults.append(f"SCHEDULE: {error}")
         texts = [f"TASKS[{self.alias!r}]: {name} is unknown." for name in sorted(self._unknown)]
         texts += [f"TASKS[{self.alias!r}], OPTIONS: {fault}." for fault in faults]
         hint = f"There are BACKEND, QUEUES and OPTIONS; the options are {', '.join(DEFAULTS)}."

@@ -50,7 +50,7 @@ from outbox.models import (
     place_of,
     sort_of,
 )
-from outbox.tasks import Retry, new_result
+from outbox.tasks import Ending, Retry, new_result
 
 #: The largest stored task. The rest of an item's 400 KB is for errors and the return value.
 MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
@@ -222,21 +222,17 @@ def error_texts(error: BaseException) -> tuple[str, str]:
     return f"{kind.__module__}.{kind.__qualname__}", storable
 
 
-@dataclass
-class Attempt:
+@dataclass(kw_only=True)
+class Attempt(Ending):
     """A task that this worker has claimed."""
 
     item: TaskItem
-    #: The transaction and the return value with which the function has called `context.finish`.
-    ending: tuple[Transaction, object] | None = None
-    #: That transaction was committed.
-    has_ended: bool = False
 
     def end(self, write: Transaction, value: object) -> None:
-        """For `TaskContext.finish`."""
-        self.ending = write, value
+        """Let the transaction write the end as well."""
+        self.write = write
         succeed(self.item, value, write=write)
-        write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
+        super().end(write, value)
 
 
 def claim(item: TaskItem, lease: Lease) -> Attempt | None:
@@ -260,7 +256,7 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
         # The task was moved, so it has a record.
         item.record = TaskItem.get_or_none(item.id, RECORD)
     # If the task is not current, this worker was stopped, and the task was placed again.
-    return Attempt(item) if _is_current(item) else None
+    return Attempt(item=item) if _is_current(item) else None
 
 
 def _clean_return_value(item: TaskItem, value: object) -> object:

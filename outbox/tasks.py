@@ -20,6 +20,7 @@ from typing import Any, TypedDict, Unpack, overload
 from django.utils.module_loading import import_string
 
 from dynamo import Transaction, joined
+from outbox.exceptions import NotFinished
 from outbox.framework import base
 
 
@@ -147,14 +148,9 @@ class Task(base.Task):
         """Call the function, as in Django. It gets our context on other backends as well."""
         if not self.takes_context or isinstance(args[0], TaskContext):
             return base.Task.call(self, *args, **kwargs)
-        returned: list[object] = []
-
-        def end(write: Transaction, value: object) -> None:
-            write.on_commit(returned, lambda _stored: returned.append(value))
-
-        context = TaskContext(task_result=args[0].task_result, end=end)
-        value = base.Task.call(self, context, *args[1:], **kwargs)
-        return returned[0] if returned else value
+        ending = Ending()
+        context = TaskContext(task_result=args[0].task_result, end=ending.end)
+        return ending.returned(base.Task.call(self, context, *args[1:], **kwargs), self.module_path)
 
 
 def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskResult:
@@ -199,6 +195,35 @@ class TaskContext(base.TaskContext):
                 written.
         """
         self.end(write, return_value)
+
+
+@dataclass
+class Ending:
+    """How a function ends its task: by `context.finish`, or by what it returns."""
+
+    #: What the function has called `finish` with.
+    write: Transaction | None = None
+    value: object = None
+    #: That transaction was committed.
+    has_ended: bool = False
+
+    def end(self, write: Transaction, value: object) -> None:
+        """For `TaskContext.finish`."""
+        self.write, self.value = write, value
+        write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
+
+    def returned(self, value: object, function: str) -> object:
+        """The return value of the task, after its function has returned `value`.
+
+        Raises:
+            NotFinished: the transaction of `finish` was not committed.
+        """
+        if self.write is None:
+            return value
+        # A discarded transaction was committed by an earlier attempt: only the task must end.
+        if not (self.has_ended or self.write.is_discarded):
+            raise NotFinished(function)
+        return self.value
 
 
 class Options(TypedDict, total=False):

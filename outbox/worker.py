@@ -31,7 +31,7 @@ from locks.lock import LEASE_SECONDS
 from locks.registry import HolderWatch
 from outbox import steps
 from outbox.backend import TaskBackend
-from outbox.exceptions import NotFinished, TaskTooSlow, UnknownQueue, WorkerLost
+from outbox.exceptions import TaskTooSlow, UnknownQueue, WorkerLost
 from outbox.framework import base, signals, task_backends
 from outbox.models import FAILED, TaskItem, bounds, now, partition_of
 from outbox.signals import task_ran, tasks_looked_for
@@ -450,12 +450,7 @@ def _run(attempt: Attempt) -> tuple[str, BaseException | None]:
             is_last = item.failures + 1 >= backend_of(item).retry_of(item.function).attempts
             context = TaskContext(task_result=result, is_last=is_last, end=attempt.end)
             arguments = [context, *arguments]
-        value = task.call(*arguments, **result.kwargs)
-        if attempt.ending and not attempt.has_ended:
-            write, value = attempt.ending
-            # A discarded transaction was committed by an earlier attempt: only the task must end.
-            if not write.is_discarded:
-                raise NotFinished(item.function)
+        value = attempt.returned(task.call(*arguments, **result.kwargs), item.function)
         if not attempt.has_ended:
             steps.succeed(item, value)
     except BaseException as error:

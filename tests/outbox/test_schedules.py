@@ -177,6 +177,7 @@ def test_check_reports_what_tasks_does_not_know(settings: Any) -> None:
         ({"RETRY": {"*": {"never": ["builtins.len"]}}}, "outbox.E001"),
         ({"RETRY": {"*": {"never": [5]}}}, "outbox.E001"),
         ({"RETRY": ["*"]}, "outbox.E001"),
+        ({"SCHEDULE": ["nightly"]}, "outbox.E001"),
         ({"RETRY": {"*": {"never": "builtins.ValueError"}}}, "outbox.E001"),
     ],
 )

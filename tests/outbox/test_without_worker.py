@@ -17,6 +17,7 @@ from dynamo.signals import serving
 from locks import Lock
 from outbox import backend as backend_module, models, serverless, steps
 from outbox.backend import TaskBackend
+from outbox.exceptions import NotFinished
 from outbox.framework import base
 from outbox.models import now
 from outbox.test import run_tasks
@@ -57,6 +58,8 @@ def test_the_process_runs_a_task_that_ends_in_a_transaction_and_a_failure_stops_
     result = bill.enqueue("7")
     assert (result.status, result.return_value) == ("SUCCESSFUL", "7")
     assert [item.order for item in Bill.scan()] == ["7"]
+    result = functions.forget_to_commit.enqueue()
+    assert (result.status, result.errors[0].exception_class) == ("FAILED", NotFinished)
     with Transaction() as write:
         Bill.create(order="8", write=write)
         result = functions.fail.using(write=write).enqueue("oh")
