@@ -7,8 +7,9 @@ with at most three requests for a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.admin.decorators import display
@@ -28,6 +29,7 @@ from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.model.pages import Page, scan_page
 from dynamo.model.unique import UniqueKey
+from dynamo.runtime.threads import together
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,19 @@ class ChangeList:
         self.list_per_page = model_admin.list_per_page
         # An item read from an index may lack attributes that its `__str__` needs.
         of_item: Column = display(lambda item: name_of(item), description=opts.verbose_name)
-        named: dict[Column, Column] = {"__str__": of_item}
         shown = model_admin.get_list_display(request)
+        #: What is shown in place of a name in `list_display`.
+        self.columns: dict[Column, Column] = {"__str__": of_item}
+        #: The models of the references that are shown by the names of their items.
+        self.targets = {
+            name: admin.model
+            for name in shown
+            if isinstance(name, str) and (admin := model_admin.admin_of(request, name))
+        }
+        self.columns |= {name: self._named_column(name) for name in self.targets}
         links = model_admin.get_list_display_links(request, shown)
-        self.list_display = [named.get(name, name) for name in shown]
-        self.list_display_links = links and [named.get(link, link) for link in links]
+        self.list_display = [self.columns.get(name, name) for name in shown]
+        self.list_display_links = links and [self.columns.get(link, link) for link in links]
         self.show_admin_actions = bool(model_admin.get_actions(request))
         if self.show_admin_actions:
             self.list_display.insert(0, "action_checkbox")
@@ -130,6 +140,7 @@ class ChangeList:
         self.descending = self.params.get(ORDER_VAR, ordering).startswith("-")
         page = model_admin.get_page(request, self)
         self.result_list = page.items
+        self.names = self._read_names()
         self.next = page.next
         # Both are equal, so that the page shows no count and offers no selection of other pages.
         self.result_count = self.full_result_count = len(self.result_list)
@@ -148,6 +159,26 @@ class ChangeList:
         index_name = str(self.model_admin.list_index.Meta.index_name)
         return indexes[index_name], self.model_admin.list_partition
 
+    def _named_column(self, name: str) -> Column:
+        """Shows a `Reference` by the name of its item; by the key if there is none."""
+
+        def column(item: Model) -> object:
+            key = getattr(item, name)
+            return self.names.get((self.targets[name], key), key)
+
+        # A class of the column's cells.
+        column.__name__ = name
+        return display(column, description=self.opts.by_name[name].verbose_name, ordering=name)
+
+    def _read_names(self) -> dict[tuple[type[Model], object], str]:
+        """The names of the items that are referred to. Costs 1 request for each of their models."""
+        keys: dict[type[Model], set[str]] = {model: set() for model in self.targets.values()}
+        for name, model in self.targets.items():
+            rows = (item for item in self.result_list if not isinstance(item, DamagedRow))
+            keys[model] |= {key for item in rows if (key := getattr(item, name)) is not None}
+        reads = [partial(_names_of, model, found) for model, found in keys.items() if found]
+        return dict(pair for names in (together(*reads) if reads else ()) for pair in names)
+
     def get_query_string(self, new: dict[str, str] | None = None) -> str:
         """The address of this list with other parameters, from its first page."""
         new = new or {}
@@ -163,7 +194,9 @@ class ChangeList:
     @property
     def sortable_by(self) -> list[Column | None]:
         """The sort key, by which the list is always sorted."""
-        return [self.source.sort] if self.source and not self.query else []
+        if self.source is None or self.query:
+            return []
+        return [self.columns.get(self.source.sort or "", self.source.sort)]
 
     def get_ordering_field_columns(self) -> dict[int, str]:
         order = "desc" if self.descending else "asc"
@@ -173,6 +206,13 @@ class ChangeList:
     def url_for_result(self, result: Model) -> str:
         """The page of an item."""
         return str(self.model_admin.url("change", result))
+
+
+def _names_of(
+    model: type[Model], keys: Iterable[str]
+) -> list[tuple[tuple[type[Model], object], str]]:
+    found = model.batch_get(keys, damaged=lambda _stored, _error: None)
+    return [((model, item.pk), name_of(item)) for item in found]
 
 
 class ListAdmin(Options[M]):

@@ -30,7 +30,6 @@ from dynamo.exceptions import DamagedItem, ErrorWithValues
 from dynamo.forms import M, ModelForm, modelform_factory
 from dynamo.inputs import InputAttribute
 from dynamo.model.objects import VERSION
-from dynamo.model.references import Reference
 from dynamo.transactions import Transaction
 from dynamo.wire.fields import AttributeField
 
@@ -172,12 +171,9 @@ class ModelAdmin(ActionAdmin[M]):
             return field
         if isinstance(db_field.attribute, UnicodeSetAttribute) and "form_class" not in kwargs:
             kwargs |= {"form_class": LinesField, "empty_value": ""}
-        if isinstance(db_field.attribute, Reference) and not {"widget", "form_class"} & {*kwargs}:
-            target = db_field.attribute.target
-            site = self.admin_site
-            admin = site.get_model_admin(target) if site.is_registered(target) else None
-            if admin is not None and admin.has_view_or_change_permission(request):
-                kwargs["widget"] = ReferenceWidget(admin)
+        is_chosen = kwargs.keys() & {"widget", "form_class"}
+        if not is_chosen and (admin := self.admin_of(request, db_field.name)):
+            kwargs["widget"] = ReferenceWidget(admin)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_form(

@@ -25,6 +25,7 @@ from dynamo.exceptions import DamagedItem
 from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.model.pages import GlobalSecondaryIndex
+from dynamo.model.references import Reference
 
 if TYPE_CHECKING:
     from dynamo.auth.models import AbstractUser
@@ -123,6 +124,16 @@ class Options(_BaseModelAdmin, Generic[M]):
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
         key = () if item is None else (id_of(item),)
         return reverse(name, args=[*key, *args], current_app=self.admin_site.name)
+
+    def admin_of(self, request: HttpRequest, name: str) -> Options[Any] | None:
+        """The ModelAdmin of the items that a `Reference` refers to, if the user may see them."""
+        field = self.opts.by_name.get(name)
+        attribute = getattr(field, "attribute", None)
+        if not isinstance(attribute, Reference):
+            return None
+        site = self.admin_site
+        found = site.is_registered(attribute.target) and site.get_model_admin(attribute.target)
+        return found if found and found.has_view_or_change_permission(request) else None
 
     def _home(self, request: HttpRequest) -> str:
         """The list, or the index page if the user may not see the list."""

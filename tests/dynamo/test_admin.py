@@ -37,10 +37,11 @@ from dynamo.admin.identity import id_of, is_sensitive, name_of
 from dynamo.client.sending import send
 from dynamo.forms import modelform_factory
 from tests.dynamo.adminpages import PROJECT, Form, content, opened, submit
-from tests.dynamo.desk.models import Badge, Booking, Chair, Clerk, Customer, Locker, Team
+from tests.dynamo.desk.models import Badge, Booking, Chair, Clerk, Customer, Locker, Shelf, Team
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through
 from tests.items import stored_items
+from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -136,6 +137,23 @@ def test_a_reference_is_looked_up_in_the_list_of_its_model(client: Client) -> No
     assert Booking.get(booking.pk).customer == ann.pk
 
 
+def test_a_list_names_the_items_that_references_refer_to(
+    client: Client, requests_sent: Requests
+) -> None:
+    ann, bob, gone = make(0), make(1), make(2)
+    Booking.create(customer=ann, payer=bob, locker=Shelf.create())
+    Booking.create(customer=ann, payer=gone)
+    gone.delete()
+    before = len(requests_sent.operations)
+
+    page = content(client.get(BOOKINGS).text)
+
+    assert page.count(ann.email) == 2
+    assert page.count(bob.email) == 1
+    assert gone.pk in page
+    assert requests_sent.operations[before:].count("BatchGetItem") == 1
+
+
 def test_a_look_up_shows_nothing_that_its_user_may_not_see(project: None) -> None:
     ann = make(0)
     booking = Booking.create(customer=ann)
@@ -143,9 +161,11 @@ def test_a_look_up_shows_nothing_that_its_user_may_not_see(project: None) -> Non
     helper.change(permissions={"desk.change_booking"})
 
     page = browser_of(helper).get(page_of(booking)).text
+    listed = browser_of(helper).get(BOOKINGS).text
 
     assert f'value="{ann.pk}"' in page
-    assert ann.email not in page
+    assert ann.pk in listed
+    assert ann.email not in page + listed
     assert "related-lookup" not in page
 
 

@@ -30,6 +30,7 @@ class CustomerAdmin(admin.ModelAdmin):
 @admin.register(Booking)
 class BookingAdmin(admin.ModelAdmin):
     raw_id_fields = ("customer",)
+    list_display = ("customer", "payer", "locker")
 
 
 @admin.register(Seat)
