@@ -114,5 +114,5 @@ def test_a_damaged_lock_is_reported_at_each_look() -> None:
     watch = HolderWatch("a", 7)
 
     for _look in range(2):
-        with pytest.raises(DamagedItem, match="of locks is damaged: leaseDuration is 'x'"):
+        with pytest.raises(DamagedItem, match="of locks is damaged: leaseDuration: 'x'"):
             watch.is_gone()

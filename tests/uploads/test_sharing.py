@@ -136,7 +136,7 @@ def test_a_damaged_lock_fails_the_files_of_its_process_alone(storage: Storage) -
 
     uploaded = storage.upload(*theirs, *ours)
 
-    reason = f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
+    reason = f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration: 'oops'"
     failed = {
         result.key: result.reason for result in uploaded.results if result.outcome == "failed"
     }
