@@ -108,7 +108,7 @@ _HINTS = {
     "I001": "Run this library's tests on the engine: docs/deployment.md, Without AWS.",
     "W003": "Put dynamo first.",
     "W005": "Rename your package, unless you meant to replace that of the library.",
-    "W007": "dynoxide is such an engine; use AWS or ministack.",
+    "W007": "dynoxide is such an engine. Without it, the local engine is ministack (extra local).",
     "W006": "Put rules into clean(), values that follow from others into a property, and further "
     "writes into a function that calls create(…, write=write).",
     "W009": f"Derive it from {RUNNER}, or leave it out.",
