@@ -113,8 +113,9 @@ MIDDLEWARE = [
     # It comes first, so that the 500 page of an error in another middleware has these headers, too.
     "project.middleware.AnswerMiddleware",
     "project.access.AccessMiddleware",
-    "accounts.languages.LanguageMiddleware",
+    # LanguageMiddleware loads all pages, which no probe needs.
     "dynamo.health.HealthMiddleware",
+    "accounts.languages.LanguageMiddleware",
     "project.middleware.MetricsMiddleware",
     "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
