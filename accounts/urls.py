@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 from django.views.generic import TemplateView
 
@@ -23,7 +22,7 @@ urlpatterns = [
     _done("signup/sent/", "signup_sent"),
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
     path("login/", signin.SignInView.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(next_page=_after_sign_out), name="logout"),
+    path("logout/", signin.SignOutView.as_view(next_page=_after_sign_out), name="logout"),
     path("profile/", account.ProfileView.as_view(), name="profile"),
     path("email/", emails.EmailChangeView.as_view(), name="email_change"),
     path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),

@@ -65,6 +65,13 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
         return response
 
 
+class SignOutView(auth_views.LogoutView):
+    def get_redirect_url(self) -> str:
+        """The page in `next`, but not this one, which would need a template of Django's admin."""
+        url = super().get_redirect_url()
+        return "" if url == self.request.get_full_path() else url
+
+
 class FreshSignInMixin(View):
     """A page for signed-in visitors who entered their password within the last five minutes."""
 

@@ -156,3 +156,10 @@ def test_a_page_costs_a_signed_in_user_one_request_and_two_units_and_others_none
     for page in ("/", URL, "/accounts/signup/", *PAGES, "/nothing/here/"):
         Client().get(page)
     assert requests_sent.operations == []
+
+
+def test_a_sign_out_that_would_lead_to_itself_leads_to_the_usual_page(engine: str) -> None:
+    url = "/accounts/logout/"
+    usual, itself = (Client().post(url, {"next": to}) for to in ("", url))
+
+    assert itself["Location"] == usual["Location"]
