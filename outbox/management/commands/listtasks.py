@@ -31,8 +31,9 @@ class Command(DynamoCommand):
         found = stored_tasks(queue, damaged=lambda _stored, error: damaged.append(error.key))
         for item in found:
             task = _as_json(item)
-            text = "{status:8} {seconds:>12,.0f} s  {id}  {function}, {attempts} attempts"
-            self.stdout.write(json.dumps(task) if options["json"] else text.format(**task))
+            text = "{status:8} {due:>12,} s  {id}  {function}, {attempts} attempts"
+            text = text.format(due=round(item.due_seconds), **task)
+            self.stdout.write(json.dumps(task) if options["json"] else text)
         if damaged:
             raise unreadable("task", damaged)
 
