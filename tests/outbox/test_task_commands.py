@@ -56,6 +56,7 @@ def test_runtasks_prints_a_line_for_each_attempt() -> None:
     assert (ran["outcome"], ran["attempt"], ran["error"]) == ("successful", 1, "")
 
 
+@pytest.mark.site
 def test_a_reader_that_closes_the_pipe_ends_the_worker_after_its_task() -> None:
     result = note.enqueue(1)
     process = start("manage.py", "runtasks", "--threads", "1")
