@@ -17,14 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
-from dynamo.exceptions import (
-    DoesNotExist,
-    DynamoError,
-    Refused,
-    RequestIdReused,
-    Stale,
-    Unavailable,
-)
+from dynamo import exceptions
 from dynamo.forms import TOO_LARGE
 from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
@@ -162,7 +155,7 @@ class ModelSerializer(serializers.ModelSerializer):
         except (ArithmeticError, ValueError) as error:
             # A number of too many digits, or a key that is too long.
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [str(error)]}) from error
-        except DynamoError as error:
+        except exceptions.DynamoError as error:
             if item_bytes(self._refused_item(values)) <= ITEM_MAX_BYTES:
                 raise
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [TOO_LARGE]}) from error
@@ -346,7 +339,7 @@ def _etag(item: Model) -> str:
 
 
 def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
-    errors = error.exceptions if isinstance(error, Refused) else (error,)
+    errors = error.exceptions if isinstance(error, exceptions.Refused) else (error,)
     fields: dict[str, list[ErrorDetail]] = {}
     for item in errors:
         for name, found in model()._errors_at_fields(item):
@@ -364,10 +357,10 @@ def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
 
 
 _ANSWERS: dict[type[Exception], type[Exception]] = {
-    DoesNotExist: Http404,
-    RequestIdReused: KeyReused,
-    Stale: ItemChanged,
-    Unavailable: NoAnswer,
+    exceptions.DoesNotExist: Http404,
+    exceptions.RequestIdReused: KeyReused,
+    exceptions.Stale: ItemChanged,
+    exceptions.Unavailable: NoAnswer,
 }
 
 
