@@ -189,7 +189,7 @@ class Lock(AltersData):
             lease.check()
             leases.keep(lease)
         except BaseException:
-            # Otherwise the lock stays held until the lease expires, and nobody has the lease.
+            # Otherwise the lock is held until the lease expires, but no caller has the lease.
             with suppress(DynamoError):
                 lease.release()
             raise

@@ -169,6 +169,7 @@ class TaskBackend(BaseTaskBackend):
                     import_string(function)
                 self.retry_of(function).never_repeated(strict=True)
             except Exception as error:
+                # The import of a module that a setting names can raise anything.
                 faults.append(f"RETRY of {function}: {error}")
         try:
             faults += self.schedules().faults() if self.options["SCHEDULE"] else []

@@ -108,6 +108,7 @@ class Schedules:
                 if unknown := options.keys() - {"task", "cron", "args", "kwargs"}:
                     raise KeyError(*unknown)
             except Exception as error:
+                # The import of a module that a setting names can raise anything.
                 faults.append(f"the schedule {name}: {error!r}")
         return faults
 

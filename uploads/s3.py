@@ -118,7 +118,7 @@ def _make_client() -> Any:
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
-        # Without it botocore builds the text anew for each request.
+        # Otherwise botocore builds the text again for each request.
         user_agent=f"Botocore/{botocore.__version__} django-on-dynamodb/uploads",
         # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",

@@ -7,7 +7,7 @@ with at most three requests for a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from dynamo.model.base import Model
 from dynamo.model.pages import Page, scan_page
 from dynamo.model.unique import UniqueKey
 from dynamo.runtime.threads import together
+from dynamo.wire.attributes import StrOrPromise
 
 
 @dataclass(frozen=True)
@@ -103,21 +104,8 @@ class ChangeList:
         # An item read from an index may lack attributes that its `__str__` needs.
         of_item: Column = display(lambda item: name_of(item), description=opts.verbose_name)
         shown = model_admin.get_list_display(request)
-        #: What is shown in place of a name in `list_display`.
-        self.columns: dict[Column, Column] = {"__str__": of_item}
-        #: The models of the references that are shown by the names of their items.
-        self.targets = {
-            name: admin.model
-            for name in shown
-            if isinstance(name, str) and (admin := model_admin.admin_of(request, name))
-        }
-        self.columns |= {name: self._named_column(name) for name in self.targets}
         links = model_admin.get_list_display_links(request, shown)
-        self.list_display = [self.columns.get(name, name) for name in shown]
-        self.list_display_links = links and [self.columns.get(link, link) for link in links]
         self.show_admin_actions = bool(model_admin.get_actions(request))
-        if self.show_admin_actions:
-            self.list_display.insert(0, "action_checkbox")
         self.query = request.GET.get(SEARCH_VAR, "").strip() if self.search_fields else ""
         names = () if self.query else model_admin.get_list_filter(request)
         #: The value of the one filter that is chosen, by its name.
@@ -140,8 +128,13 @@ class ChangeList:
         self.descending = self.params.get(ORDER_VAR, ordering).startswith("-")
         page = model_admin.get_page(request, self)
         self.result_list = page.items
-        self.names = self._read_names()
         self.next = page.next
+        #: The functions that are shown in place of names in `list_display`.
+        self.columns = {"__str__": of_item, **self._reference_columns(request, shown)}
+        self.list_display = [self.columns.get(name, name) for name in shown]
+        self.list_display_links = links and [self.columns.get(link, link) for link in links]
+        if self.show_admin_actions:
+            self.list_display.insert(0, "action_checkbox")
         # Both are equal, so that the page shows no count and offers no selection of other pages.
         self.result_count = self.full_result_count = len(self.result_list)
         self.count_note = model_admin.count_note(request)
@@ -159,25 +152,28 @@ class ChangeList:
         index_name = str(self.model_admin.list_index.Meta.index_name)
         return indexes[index_name], self.model_admin.list_partition
 
-    def _named_column(self, name: str) -> Column:
-        """Shows a `Reference` by the name of its item; by the key if there is none."""
+    def _reference_columns(
+        self, request: HttpRequest, shown: Sequence[Column]
+    ) -> dict[Column, Column]:
+        """Show a `Reference` by the name of its item, if the user may see that; else by its key.
 
-        def column(item: Model) -> object:
-            key = getattr(item, name)
-            return self.names.get((self.targets[name], key), key)
-
-        # A class of the column's cells.
-        column.__name__ = name
-        return display(column, description=self.opts.by_name[name].verbose_name, ordering=name)
-
-    def _read_names(self) -> dict[tuple[type[Model], object], str]:
-        """The names of the items that are referred to. Costs 1 request for each of their models."""
-        keys: dict[type[Model], set[str]] = {model: set() for model in self.targets.values()}
-        for name, model in self.targets.items():
-            rows = (item for item in self.result_list if not isinstance(item, DamagedRow))
-            keys[model] |= {key for item in rows if (key := getattr(item, name)) is not None}
-        reads = [partial(_names_of, model, found) for model, found in keys.items() if found]
-        return dict(pair for names in (together(*reads) if reads else ()) for pair in names)
+        Costs 1 request for each model that they refer to.
+        """
+        models = {
+            name: admin.model
+            for name in shown
+            if isinstance(name, str) and (admin := self.model_admin.admin_of(request, name))
+        }
+        rows = [item for item in self.result_list if not isinstance(item, DamagedRow)]
+        keys: dict[type[Model], set[str]] = {}
+        for name, model in models.items():
+            keys.setdefault(model, set()).update(filter(None, (getattr(row, name) for row in rows)))
+        found = together(*(partial(_names_of, *pair) for pair in keys.items())) if keys else ()
+        names = dict(zip(keys, found, strict=True))
+        return {
+            name: _reference_column(name, self.opts.by_name[name].verbose_name, names[model])
+            for name, model in models.items()
+        }
 
     def get_query_string(self, new: dict[str, str] | None = None) -> str:
         """The address of this list with other parameters, from its first page."""
@@ -208,11 +204,19 @@ class ChangeList:
         return str(self.model_admin.url("change", result))
 
 
-def _names_of(
-    model: type[Model], keys: Iterable[str]
-) -> list[tuple[tuple[type[Model], object], str]]:
+def _names_of(model: type[Model], keys: Iterable[str]) -> dict[object, str]:
     found = model.batch_get(keys, damaged=lambda _stored, _error: None)
-    return [((model, item.pk), name_of(item)) for item in found]
+    return {item.pk: name_of(item) for item in found}
+
+
+def _reference_column(name: str, label: StrOrPromise, names: Mapping[object, str]) -> Column:
+    def column(item: Model) -> object:
+        key = getattr(item, name)
+        return names.get(key, key)
+
+    # The name is a class of the column's cells.
+    column.__name__ = name
+    return display(column, description=label, ordering=name)
 
 
 class ListAdmin(Options[M]):

@@ -22,7 +22,7 @@ class AuthConfig(AppConfig):
 
 
 def check_other_users(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """dynamo.W010: a user model of Django is left beside that of AUTH_USER_MODEL."""
+    """dynamo.W010: a user model of Django is still there, but AUTH_USER_MODEL names another."""
     from django.contrib.auth import get_user_model
     from django.contrib.auth.base_user import AbstractBaseUser
 
@@ -31,7 +31,7 @@ def check_other_users(app_configs: object, **kwargs: object) -> list[CheckMessag
     return [
         Warning(
             f"{model._meta.label} is a user model of a relational database, but AUTH_USER_MODEL is "
-            f"{settings.AUTH_USER_MODEL}: nobody signs in as one.",
+            f"{settings.AUTH_USER_MODEL}: its users cannot sign in.",
             hint="Delete the model after its users are moved.",
             id="dynamo.W010",
         )

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from secrets import token_hex
 from types import FrameType
 from typing import Any
 
@@ -71,15 +72,16 @@ def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """A path beside `file`. What the block writes there replaces `file` at its end, as a whole.
+    """A path in the folder of `file`. What the block writes there replaces `file` at its end.
 
-    A device or a pipe is written as it is.
+    The file is replaced as a whole, so no reader finds half of it, and of two writers at once the
+    later one wins. A device or a pipe is written as it is.
     """
     if file.exists() and not file.is_file():
         yield file
         return
     file = file.resolve()  # a link stays
-    new = file.with_name(f"{file.name}.new")
+    new = file.with_name(f"{file.name}.{token_hex(4)}.new")
     try:
         yield new
         new.replace(file)

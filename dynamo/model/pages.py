@@ -414,7 +414,7 @@ def _page(
 
 
 def _salt(model: type[Paged], hash_key: object, scope: object, query: dict[str, Any]) -> str:
-    """The data besides the key that the signature of a cursor covers."""
+    """The data that the signature of a cursor covers, in addition to the key."""
     names: dict[str, str] = {}
     values: dict[str, Any] = {}
     conditions: list[str | None] = []

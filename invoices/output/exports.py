@@ -174,7 +174,7 @@ def start(export: Export) -> Export:
     try:
         make.enqueue(asdict(export))
     except Busy:
-        # If only the reply was lost, the task makes the file, and nobody downloads it.
+        # If only the reply was lost, the task makes the file, and no page offers it.
         end(export)
         raise
     return export

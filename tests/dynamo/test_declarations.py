@@ -234,7 +234,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a declaration before a comma": (A | {"unique": (Unique("a"),)}, "unique is a tuple"),
     "a list of declarations": (A | {"unique": [Unique("a")]}, "unique is a list"),
     "a pk that is not the key": ({"pk": IntegerAttribute()}, "pk is the name of the key"),
-    "a pk beside another key": (
+    "a pk next to another key": (
         {"a": TextAttribute(hash_key=True), "pk": TextAttribute()},
         "pk is the name of the key",
     ),

@@ -26,7 +26,7 @@ from sequences.models import Counter
 from tests.commands import run
 from tests.dynamo.bands import Band, Singer
 from tests.dynamo.test_references import Appointment, Patient
-from tests.faults.kinds import Answer
+from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Entry, Ticket, entry, ticket
 from tests.requests import limit_pages, told
@@ -293,6 +293,28 @@ def test_a_dump_that_fails_leaves_the_earlier_file_as_it_was(
     assert run("dumpdata", *LABELS, "-o", str(link))[2] == 0
     assert (file.read_text().count("\n") > 14, link.is_symlink()) == (True, True)
     assert run("dumpdata", *LABELS, "-o", "/dev/null")[2] == 0
+
+
+def items_in(dump: str) -> list[str]:
+    return sorted(json.dumps(json.loads(line), sort_keys=True) for line in dump.splitlines())
+
+
+def test_of_two_dumps_into_one_file_at_once_the_later_one_is_whole(
+    tmp_path: Path, proxy: FaultProxy
+) -> None:
+    make_items()
+    file, ended = tmp_path / "all.jsonl", []
+
+    def dump() -> None:
+        ended.append(run("dumpdata", *LABELS, "-o", str(file))[2])
+
+    proxy.plan("Scan", Meanwhile(dump))
+    dump()
+
+    assert ended == [0, 0]
+    assert {*tmp_path.iterdir()} == {file}
+    whole = run("dumpdata", *LABELS)[0]
+    assert items_in(file.read_text()) == items_in(whole)
 
 
 def test_a_dump_continues_in_its_own_file_alone(tmp_path: Path, proxy: FaultProxy) -> None:

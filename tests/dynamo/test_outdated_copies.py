@@ -339,7 +339,7 @@ def test_a_count_of_an_outdated_copy_does_not_make_what_it_has_assigned_current(
 
     copied.change(add={"visits": 1})
 
-    # Nobody else wrote the club, and the count has read the item.
+    # No other caller wrote the club, and the count has read the item.
     with pytest.raises(Member.Stale) if attribute == "card" else nullcontext():
         copied.save()
     read = Member.get(member.pk)
