@@ -35,12 +35,6 @@ def required() -> tuple[str, ...]:
     return tuple(name for name in ("username", "email") if name in columns())
 
 
-def _stored_as_in_json() -> list[str]:
-    """The attributes that are numbers, or true or false."""
-    attributes = account_model().get_attributes().items()
-    return [name for name, one in attributes if one.attr_type in {NUMBER, BOOLEAN}]
-
-
 #: Added in a file of rejected rows.
 ADDED = ("line", "reason")
 
@@ -216,8 +210,10 @@ class JsonLinesFile(RowFile):
         cells = {name: value for name, value in found.items() if name not in ADDED}
         if unknown := [name for name in cells if name not in columns()]:
             return Row(self.line, cells, f"There is an unknown key: {', '.join(unknown)}.")
+        attributes = account_model().get_attributes()
         for name, value in cells.items():
-            if isinstance(value, (bool, int, float)) and name in _stored_as_in_json():
+            kind = getattr(attributes.get(name), "attr_type", None)
+            if isinstance(value, (bool, int, float)) and kind in {NUMBER, BOOLEAN}:
                 # As a form sends it.
                 cells[name] = json.dumps(value)
         if wrong := [name for name, value in cells.items() if not isinstance(value, str | None)]:
