@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin import site as default_site
 from django.contrib.admin.sites import all_sites
 from django.test import override_settings
+from django.utils import translation
 
 from dynamo.admin import AdminSite
 from dynamo.auth import permissions
@@ -52,6 +53,8 @@ def project(_settings_of_project: None) -> Iterator[None]:
     permissions._read.clear()
     yield
     permissions._read.clear()
+    # LocaleMiddleware leaves the language of its last page active in the thread.
+    translation.deactivate()
 
 
 @pytest.fixture

@@ -271,7 +271,7 @@ def test_check_refuses_an_admin_of_users_that_would_let_them_grant_rights(site: 
 
 
 def test_contribs_decorator_of_an_admin_of_ours_names_the_right_import(
-    monkeypatch: pytest.MonkeyPatch,
+    project: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_admin_module(*_args: object, **_options: object) -> None:
         contrib.register(Customer)(type("CustomerAdmin", (ModelAdmin,), {}))
