@@ -53,11 +53,10 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """Django's LocaleMiddleware, which leaves its language active in the thread.
+    """Django's LocaleMiddleware, which in addition ends the language and the time zone of a request.
 
-    A middleware before LocaleMiddleware would answer in the language of the thread's previous
-    request. This middleware comes before everything that can answer with a page. It also ends the
-    time zone that a request activates.
+    Django leaves both active in the thread, so a middleware before it could answer in the language
+    of the previous request. This middleware comes before everything that can answer with a page.
     """
 
     def process_request(self, request: HttpRequest) -> None:
