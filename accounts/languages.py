@@ -53,7 +53,7 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """Django's LocaleMiddleware, which in addition ends the language and the time zone of a request.
+    """Django's LocaleMiddleware, which also ends the language and the time zone of a request.
 
     Django leaves both active in the thread, so a middleware before it could answer in the language
     of the previous request. This middleware comes before everything that can answer with a page.
