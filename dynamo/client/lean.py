@@ -28,13 +28,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
+import re
+import socket
 import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 from botocore import exceptions as botocore_errors
@@ -63,6 +66,8 @@ OPERATIONS = {
     "UpdateItem",
 }
 
+_as_json = json.JSONEncoder(default=as_base64).encode
+
 _CONTENT_TYPE = "application/x-amz-json-1.0"
 _PORTS = {"http": 80, "https": 443}
 
@@ -77,9 +82,13 @@ _ERRORS: tuple[tuple[_Kinds, type[botocore_errors.BotoCoreError]], ...] = (
     ((OSError, HTTPException), botocore_errors.ConnectionClosedError),
 )
 
-#: The limits of http.client, in bytes and in headers.
-_MAX_LINE = 65536
-_MAX_HEADERS = 100
+#: The most bytes of an answer's head: the limit of http.client for a line.
+_MAX_HEAD = 65536
+_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_END_OF_LINE = re.compile(rb"\r?\n")
+
+#: How many bytes are received at most at once. Most answers are smaller.
+_PIECE = 65536
 
 
 def can_bypass_botocore(client: Client) -> bool:
@@ -126,7 +135,7 @@ class LeanClient:
         Raises:
             BotoCoreError, ClientError: as botocore's client.
         """
-        body = json.dumps(request, default=as_base64).encode()
+        body = _as_json(request).encode()
         frozen = self._credentials.get_frozen_credentials()
         headers = self._signer.headers(operation, body, frozen, time.time())
         headers["User-Agent"] = self._client.meta.config.user_agent
@@ -196,74 +205,90 @@ def exchange(
     if head.count(b"\n") != len(headers) + 2 or head.count(b"\r") != len(headers) + 2:
         raise ValueError("a header contains a line break")
     connection.send(head + body)
-    with connection.sock.makefile("rb") as reader:
-        answer, stays_open = _answer(reader)
+    answer, stays_open = _answer(_Reader(connection.sock))
     if not stays_open:
         connection.close()
     return answer
 
 
-def _answer(reader: BinaryIO) -> tuple[HttpAnswer, bool]:
+def _answer(reader: _Reader) -> tuple[HttpAnswer, bool]:
     """The answer, and whether the connection can be used again."""
     status = 100
     while status < 200:  # an interim response, such as 100 Continue, has only headers
-        version, status = _status(reader)
-        headers = _headers(reader)
+        first, *lines = reader.until(_END_OF_HEAD).splitlines()
+        version, status = _status(first)
+        headers = dict(map(_header, lines))
     if status in (204, 304):
         data = b""
     elif "chunked" in headers.get("transfer-encoding", "").lower():
         data = b"".join(iter(lambda: _chunk(reader), b""))
-        _headers(reader)  # trailers
+        while reader.until(_END_OF_LINE):  # trailers
+            pass
     elif (length := headers.get("content-length")) is not None:
-        data = _exactly(reader, int(length))
+        data = reader.exactly(int(length))
     else:
-        return HttpAnswer(status, headers, reader.read()), False
+        return HttpAnswer(status, headers, reader.rest()), False
     stays_open = version == b"HTTP/1.1" and headers.get("connection", "").lower() != "close"
     return HttpAnswer(status, headers, data), stays_open
 
 
-def _status(reader: BinaryIO) -> tuple[bytes, int]:
-    line = _line(reader)
-    if not line:
-        raise RemoteDisconnected("The connection was closed without an answer.")
+def _status(line: bytes) -> tuple[bytes, int]:
     version, _, rest = line.partition(b" ")
     if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
         raise HTTPException(f"This is not a status line: {line!r}")
     return version, int(rest[:3])
 
 
-def _headers(reader: BinaryIO) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for _ in range(_MAX_HEADERS + 1):
-        line = _line(reader)
-        if line in (b"\r\n", b"\n", b""):
-            return headers
-        name, _colon, value = line.decode("latin-1").partition(":")
-        headers[name.strip().lower()] = value.strip()
-    raise HTTPException("The answer has too many headers.")
+def _header(line: bytes) -> tuple[str, str]:
+    name, _colon, value = line.decode("latin-1").partition(":")
+    return name.strip().lower(), value.strip()
 
 
-def _chunk(reader: BinaryIO) -> bytes:
+def _chunk(reader: _Reader) -> bytes:
     """The next chunk; the last one is empty."""
-    size = int(_line(reader).partition(b";")[0], 16)
-    data = _exactly(reader, size)
+    size = int(reader.until(_END_OF_LINE).partition(b";")[0], 16)
+    data = reader.exactly(size)
     if size:
-        _line(reader)
+        reader.until(_END_OF_LINE)
     return data
 
 
-def _line(reader: BinaryIO) -> bytes:
-    line = reader.readline(_MAX_LINE + 1)
-    if len(line) > _MAX_LINE:
-        raise HTTPException("A line of the answer is too long.")
-    return line
+class _Reader:
+    """Reads one answer. Most answers arrive as one piece, head and body together."""
 
+    def __init__(self, sock: socket.socket) -> None:
+        self._receive = sock.recv
+        #: What was received and not read yet.
+        self._left = b""
 
-def _exactly(reader: BinaryIO, size: int) -> bytes:
-    data = reader.read(size)
-    if len(data) < size:
-        raise IncompleteRead(data, size - len(data))
-    return data
+    def until(self, end: re.Pattern[bytes]) -> bytes:
+        """The bytes before the next `end`, which is read as well."""
+        while (found := end.search(self._left)) is None:
+            if len(self._left) > _MAX_HEAD:
+                raise HTTPException("A line or the head of the answer is too long.")
+            received = self._receive(_PIECE)
+            if not received:
+                raise RemoteDisconnected("The connection was closed before the answer was whole.")
+            self._left += received
+        taken = self._left[: found.start()]
+        self._left = self._left[found.end() :]
+        return taken
+
+    def exactly(self, size: int) -> bytes:
+        data = self._left if len(self._left) >= size else self.rest(size)
+        self._left = data[size:]
+        if len(data) < size:
+            raise IncompleteRead(data, size - len(data))
+        return data[:size]
+
+    def rest(self, size: float = math.inf) -> bytes:
+        """What is received until the server closes the connection, or until it is `size` bytes."""
+        pieces = [self._left]
+        received = len(self._left)
+        while received < size and (piece := self._receive(_PIECE)):
+            pieces.append(piece)
+            received += len(piece)
+        return b"".join(pieces)
 
 
 class _Signer:
@@ -279,18 +304,14 @@ class _Signer:
     ) -> dict[str, str]:
         """The headers of a request with this body, all of them signed."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(epoch_seconds))
-        headers = {
-            "Content-Type": _CONTENT_TYPE,
-            "Host": self._host,
-            "X-Amz-Date": stamp,
-            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
-        }
+        # In the order of their names, as they are signed.
+        signed = {"content-type": _CONTENT_TYPE, "host": self._host, "x-amz-date": stamp}
         if credentials.token:
             # A header is signed without surrounding blanks.
-            headers["X-Amz-Security-Token"] = credentials.token.strip()
-        named = sorted((name.lower(), value) for name, value in headers.items())
-        names = ";".join(name for name, _value in named)
-        lines = "".join(f"{name}:{value}\n" for name, value in named)
+            signed["x-amz-security-token"] = credentials.token.strip()
+        signed["x-amz-target"] = f"DynamoDB_20120810.{operation}"
+        names = ";".join(signed)
+        lines = "".join([f"{name}:{value}\n" for name, value in signed.items()])
         canonical = (
             f"POST\n{self._canonical_path}\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
         )
@@ -299,11 +320,11 @@ class _Signer:
         to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{digest}"
         key = _signing_key(str(credentials.secret_key), stamp[:8], self._region)
         signature = hmac.new(key, to_sign.encode(), "sha256").hexdigest()
-        headers["Authorization"] = (
+        authorization = (
             f"AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, "
             f"SignedHeaders={names}, Signature={signature}"
         )
-        return headers
+        return {**signed, "Authorization": authorization}
 
 
 @lru_cache(maxsize=4)
