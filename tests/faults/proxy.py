@@ -127,7 +127,7 @@ class FaultProxy:
         short._read_seconds = SHORT_SECONDS
 
         def exchange(body: bytes, headers: dict[str, str]) -> Any:
-            is_short = self._lets_time_out(headers["X-Amz-Target"], body)
+            is_short = self._lets_time_out(headers["x-amz-target"], body)
             return (short if is_short else usual)._exchange(body, headers)
 
         lean._exchange = exchange  # type: ignore[method-assign]  # of this one client

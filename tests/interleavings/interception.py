@@ -141,7 +141,7 @@ def _label(body: bytes, headers: Any) -> str:
         for transactitem in request.get("TransactItems", ())
         for kind, action in transactitem.items()
     ]
-    operation = headers["X-Amz-Target"].rpartition(".")[2]
+    operation = headers["x-amz-target"].rpartition(".")[2]
     return " ".join([operation, *(actions or [request.get("TableName", "")])])
 
 
