@@ -1,4 +1,4 @@
-"""Accounts in the admin (`dynamo.admin`): what is stored for an account, and what staff does to it.
+"""Accounts in the admin (`dynamo.admin`): what is stored for an account, and the actions of staff.
 
 `accounts.User` is registered. Your own model is registered as in Django:
 
@@ -84,15 +84,15 @@ def _send(
         mails.send_confirmation(user, write=write)
 
 
-#: Does what an action is for, and returns a text for its entry in the audit log, if it has one.
+#: Performs an action. A returned text becomes part of its entry in the audit log.
 Act = Callable[[HttpRequest, AbstractAccount, Transaction], str | None]
 
 
 def _action(name: str, title: object, label: object, act: Act) -> Function:
     """An action on accounts, by its name in URLs and in the audit log, where it has the `label`.
 
-    None of them grants rights. An account's own pages are for its owner: staff acts on other
-    accounts only, and only a superuser acts on the account of another member of staff.
+    No action grants rights. Users cannot act on their own account here, and only a superuser can
+    act on the account of another member of staff.
     """
 
     def checked(
@@ -116,7 +116,7 @@ def _calling(operation: Callable[..., None]) -> Act:
 def _end_session(request: HttpRequest, user: AbstractAccount, write: Transaction) -> str:
     found = sessions.find(user, request.GET["session"])
     sessions.end(user, request.GET["session"], write=write)
-    with override(None):  # it is stored for readers of any language
+    with override(None):  # the stored text is read in any language
         return f"{browser_name(found.browser)}, {found.address}" if found else ""
 
 
@@ -156,10 +156,10 @@ _ACTIONS = (
 
 
 class AccountAdmin(admin.ModelAdmin):
-    """All accounts, or those that a search finds. Every write asks for the password.
+    """The pages of accounts in the admin. Every write asks for the password.
 
     No form grants rights or sets a password: a new account gets a link by mail. The permission to
-    change accounts is that for the actions and for the correction of the email address.
+    change accounts allows the actions and the correction of the email address.
     """
 
     dangerous = ("add", "change", "delete")
@@ -177,8 +177,8 @@ class AccountAdmin(admin.ModelAdmin):
         if settings.ACCOUNTS_PREFIX_SEARCH
         else _("By a unique value, by primary key, or by the key of a guard item.")
     )
-    #: The attributes that the page of an account shows if it has them. By default, those that
-    #: people type, besides username and email address.
+    #: The attributes that the page of an account shows if it has them. By default, these are the
+    #: values that people type, except username and email address.
     shown_fields: Sequence[str] | None = None
 
     change_list_template = "accounts/admin/change_list.html"
@@ -205,7 +205,7 @@ class AccountAdmin(admin.ModelAdmin):
     def get_actions(
         self, request: HttpRequest, action_location: object = None
     ) -> dict[str, Described]:
-        """Leave out the deletion of several accounts: each one may cost many requests."""
+        """Leave out the deletion of several accounts: one deletion may cost many requests."""
         found = super().get_actions(request)
         found.pop(DELETE, None)
         if "session" not in request.GET:
@@ -233,7 +233,7 @@ class AccountAdmin(admin.ModelAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whether the user may change the account in the form of this page.
 
-        Only the page that corrects the email address has such a form.
+        Only the page that corrects the email address has a form.
         """
         may_act = self._corrects(request) and self.has_act_permission(request)
         return may_act and self._is_below(request, obj)
@@ -242,7 +242,10 @@ class AccountAdmin(admin.ModelAdmin):
         return self._is_below(request, obj) and super().has_delete_permission(request, obj)
 
     def _is_below(self, request: HttpRequest, obj: object) -> bool:
-        """Whether the user may write this account: not their own, and staff only as a superuser."""
+        """Whether the user may write this account.
+
+        False for their own, and for staff unless superuser.
+        """
         is_own = obj is not None and obj == signed_in(request)
         return not is_own and self.admin_site.may_write(request, obj)
 
@@ -300,7 +303,7 @@ class AccountAdmin(admin.ModelAdmin):
             kind, old, is_other = "reset", "", True
             user = form.instance = services.register(
                 **{name: form.cleaned_data[name] for name in self.model.sign_up_fields},
-                # The owner sets another one, so a form that is sent twice does not need this one.
+                # The owner replaces this password. A form that is sent again may have another one.
                 password=get_random_string(32),
                 is_password=lambda *_: True,
                 request_id=form.hidden_value(),
@@ -357,7 +360,10 @@ class AccountAdmin(admin.ModelAdmin):
         ]
 
     def get_page(self, request: HttpRequest, changelist: Any) -> Page[Any]:
-        """A search, or a page of the whole table, which costs at most 3 requests."""
+        """A page of a search, or of the whole table.
+
+        Costs at most 3 requests for the whole table.
+        """
         page = super().get_page(request, changelist)
         changelist.is_whole = not (changelist.query or changelist.after or page.next)
         if changelist.is_whole:
@@ -370,7 +376,7 @@ class AccountAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
     ) -> Page[Any]:
-        """The accounts that begin with `search_term`; if there are none, what `find` finds."""
+        """The accounts with a value that begins with `search_term`, else what `find` finds."""
         page = super().get_search_results(request, search_term, after)
         if page.items or after:
             return page
@@ -388,11 +394,13 @@ class AccountAdmin(admin.ModelAdmin):
         return page
 
     def find(self, who: str) -> AbstractAccount | Item | None:
-        """Find the account that `who` names; without one, perhaps a guard item of the value:
+        """Find the account that `who` names. If there is none, find a guard item of the value.
+
+        `who` is:
 
         - as in the commands, an email address (with an @), a primary key (a UUID) or a username;
-        - the key of a guard item, `userName#bob` or `email#bob@example.com`, in any spelling; of
-          other than a single text as it is stored, `club,card#["chess", "18"]`;
+        - the key of a guard item, `userName#bob` or `email#bob@example.com`, in any spelling; the
+          key of any other guard item as it is stored, `club,card#["chess", "18"]`;
         - a text that begins with an account's key and a #.
 
         Costs 2 requests and 2 read units; 1 more of each for the guard item if there is no account.
@@ -499,9 +507,12 @@ class AccountAdmin(admin.ModelAdmin):
         form_url: str = "",
         extra_context: Context = None,
     ) -> HttpResponse:
-        """What is stored for an account, without its password hash. Costs 4 requests."""
+        """The page of what is stored for an account, without its password hash.
+
+        Costs 4 requests.
+        """
         log = list_entries(journal_of(self.model(object_id)), limit=SHOWN_ENTRIES)
-        # Its links are above.
+        # The page has its own links to the history and to the deletion.
         context: dict[str, Any] = {"log": log, "pk": object_id, "show_delete": False}
         try:
             context |= self.account_context(object_id)

@@ -3,7 +3,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.conf import set_defaults
 
-# Models and settings of other apps may read them, and this module is loaded before all of these.
+# Models and settings of other apps may read these settings, and this module is loaded before them.
 set_defaults()
 
 

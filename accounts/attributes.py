@@ -44,7 +44,7 @@ def clean_phone_number(text: str) -> str:
     raise ValidationError(_("Enter a valid phone number, with its country code."), code="invalid")
 
 
-#: Any valid email address, even if it breaks the rules for new accounts.
+#: Accepts any valid email address, even if it breaks the rules for new accounts.
 Email = partial(
     SingleLine,
     max_length=EMAIL_MAX_LENGTH,
@@ -68,7 +68,7 @@ def readable_phone_number(number: str | None) -> str:
 
 
 def keeps_older(old: str, new: str) -> bool:
-    """Whether `new` is the username `old` in another case, and `old` could not be chosen any more.
+    """Whether `new` is the username `old` in another case, and new accounts may not choose `old`.
 
     An account keeps its username if the rules change (`dynamo.auth.usernames`).
     """
@@ -79,7 +79,7 @@ def keeps_older(old: str, new: str) -> bool:
 
 
 def check_reserved(name: str, old: str = "") -> None:
-    """Refuse a username that is reserved for operators or looks so, unless the account has it.
+    """Refuse a username that is reserved or looks like a reserved one, unless the account has it.
 
     Raises:
         ValidationError: with the code `reserved`.
@@ -144,7 +144,8 @@ def time_zone_choices() -> Choices:
 
 @cache
 def _time_zones() -> frozenset[str]:
-    # Only names such as `Europe/Berlin`. Others, such as `EST` or `GB`, are old or abbreviations.
+    # Offers only names such as `Europe/Berlin`. Names such as `EST` or `GB` are old or
+    # abbreviations.
     return frozenset(
         name
         for name in zoneinfo.available_timezones()

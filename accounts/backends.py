@@ -46,8 +46,8 @@ class AccountBackend(UserBackend):
 
     @sensitive_variables()
     def _verified(self, who: str, password: str, client: str | None) -> AbstractAccount | None:
-        # The client's slot before the account's: see `accounts.limits.attempts`. The call that may
-        # wait comes first, in this thread, because the others are shared.
+        # The client's slot is taken before the account's: see `accounts.limits.attempts`. The call
+        # that may wait runs in this thread, because the other threads are shared.
         of_client, pk = together(
             partial(attempts.begin_client, client), partial(account_model().key_in_even_time, who)
         )
@@ -60,7 +60,7 @@ class AccountBackend(UserBackend):
         @sensitive_variables()
         def is_right(typed: str) -> bool:
             if user is None:
-                # Hashes the same if there is no account.
+                # This hashes a password even if there is no account.
                 account_model()().set_password(typed)
                 return False
             return user.check_password(typed) and user.is_active

@@ -1,5 +1,6 @@
-"""System checks of the settings of accounts. Those with a W, except W006, and E001 need
-`check --deploy`.
+"""System checks of the settings of accounts.
+
+Those with a W, except W006, and E001 need `check --deploy`.
 
 accounts.E001   no site origin is configured: no mail can be sent
 accounts.E002   there is no such setting
@@ -36,7 +37,7 @@ from dynamo.wire.attributes import nearest
 
 _DEFAULT_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 
-#: Backends that send nothing.
+#: These backends send no mails to people.
 _FOR_DEVELOPMENT = tuple(
     f"django.core.mail.backends.{name}." for name in ("console", "dummy", "filebased", "locmem")
 )
@@ -51,7 +52,7 @@ _MIDDLEWARE = (
     "django.contrib.messages.middleware.MessageMiddleware",
 )
 
-#: Django's middlewares that would undo ours. A session that was ended could be used again.
+#: With these middlewares of Django, a session that was ended could be used again.
 _REPLACED = (
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -121,7 +122,7 @@ def _wrong_values() -> Iterator[tuple[str, str]]:
             yield f"ACCOUNTS_LIMITS: {name} is not a limit.", "Set one such as 10/15m, or None."
     if settings.SESSION_ENGINE != "dynamo.sessions":
         yield "SESSION_ENGINE has a wrong value.", 'Set "dynamo.sessions".'
-    # Without the pages of accounts, other pages may not need these.
+    # A project without the pages of accounts may not need these.
     names = ("LOGIN_URL", "LOGIN_REDIRECT_URL", "LOGOUT_REDIRECT_URL")
     for name in names if _leads_somewhere("signup") else ():
         if (url := getattr(settings, name)) and not _leads_somewhere(str(url)):
@@ -190,10 +191,10 @@ def _wrong_model() -> Iterator[Error]:
 
 
 def _mail_backend() -> tuple[str, str]:
-    """The setting that chooses what sends mails, and its choice, empty for nothing."""
+    """The setting that chooses the mail backend, and its value; empty without a backend."""
     if not hasattr(mail, "mailers"):
         return "EMAIL_BACKEND", settings.EMAIL_BACKEND
-    # Since Django 6.1, which uses the older setting if MAILERS is not set.
+    # Django 6.1 has MAILERS, and uses the older setting if it is not set.
     mailers = getattr(settings, "MAILERS", None)
     if mailers is None:
         return "MAILERS", settings.EMAIL_BACKEND

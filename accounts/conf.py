@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.conf.global_settings import PASSWORD_HASHERS
 
-#: How often people may try, as `10/15m`; None: no limit. The names are those of `ACCOUNTS_LIMITS`.
+#: The limits by their names in `ACCOUNTS_LIMITS`, such as `10/15m`; None for no limit.
 LIMITS = {
     # Failed sign-ins: to one account, and from one client's address.
     "sign_in": "10/15m",
@@ -25,12 +25,12 @@ LIMITS = {
     # Mails of one kind to one address, and mails of all kinds requested from one client's address.
     "mail": "5/1h",
     "mail_client": "100/1h",
-    # Mails that an account sends to others, in all and to one address.
+    # Mails that an account sends to others: in total, and to one address.
     "mail_account": "30/1h",
     "mail_account_day": "100/1d",
     "mail_account_recipient": "10/1d",
-    # Such mails of all accounts to one address. It is far higher than the limits of one account,
-    # which could otherwise use it up.
+    # Such mails of all accounts to one address. This limit is much higher than those of one
+    # account. Otherwise, one account could use it up.
     "mail_recipient": "500/1d",
 }
 
@@ -40,11 +40,12 @@ RESERVED_USERNAMES = """
 """.split()
 
 DEFAULTS: dict[str, object] = {
-    # Mailed links begin with it, not with the host of a request. Without it no mail is sent.
+    # The beginning of the links in mails. It does not depend on a request. Without it no mail is
+    # sent.
     "ACCOUNTS_SITE_ORIGIN": "",
     # The name of the site in mails; if empty, the host of its origin.
     "ACCOUNTS_SITE_NAME": "",
-    # When an email address changes: when the link mailed to it is followed ("confirm"), or at once
+    # An email address changes when the link mailed to it is followed ("confirm"), or at once
     # ("immediate").
     "ACCOUNTS_EMAIL_CHANGE": "confirm",
     # Whether the sign-up page hides which email addresses have an account.
@@ -85,7 +86,9 @@ _UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 
 def parsed_limit(value: object) -> tuple[int, int] | None:
-    """How often in how many seconds, of `10/15m`, `5/h` (s, m, h, d) or a pair; None: no limit.
+    """The count and the seconds of a limit such as `10/15m` or `5/h` (s, m, h, d), or of a pair.
+
+    None for no limit.
 
     Raises:
         ValueError
@@ -111,7 +114,7 @@ def limit_of(name: str) -> tuple[int, int] | None:
 
 
 def set_defaults() -> None:
-    """Give the settings that the project does not have their defaults."""
+    """Set the default of each setting that the project does not have."""
     for name, value in DEFAULTS.items():
         if not hasattr(settings, name):
             setattr(settings, name, value)

@@ -1,4 +1,4 @@
-"""Cookies with the same path, domain and flags as the session cookie, and the account cookie.
+"""The account cookie, and cookies with the path, domain and flags of the session cookie.
 
 The account cookie names the account of a session, so that a page reads both in one request. Its
 value is the account's key, signed for this session. The cookie is only a hint. Only the stored
@@ -39,7 +39,7 @@ def account_of(request: HttpRequest) -> str | None:
 
 
 def renew(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Give the browser the cookie of its session, if it has another one or none."""
+    """Give the browser the cookie of its session if it does not have it."""
     session = cast(SessionStore, request.session)
     if not session.is_read:
         return

@@ -8,10 +8,9 @@ AccountError
 ├── StaleUser             the account changed or was deleted since it was read
 ├── UnknownUser           no account has this username, email address or key
 ├── BadLink               a mailed link is too old, was used or replaced, or has another purpose
-│   └── UsedLink          what it is for was done, and is still so
-├── TooManyAttempts       a limit is reached (`accounts.limits`)
-├── UnreadableFile        a file of accounts cannot be read (`accounts.imports`)
-└── ImportStopped         a request for a row of an import failed
+│ └── UsedLink the link has already had its effect ├── TooManyAttempts a limit is reached
+(`accounts.limits`) ├── UnreadableFile a file of accounts cannot be read (`accounts.imports`) └──
+ImportStopped a request for a row of an import failed
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ class ValueTaken(AccountError):
 
     @property
     def uniques(self) -> list[tuple[str, ...]]:
-        """The same as those of `dynamo.exceptions.Taken`, for forms."""
+        """For forms, as in `dynamo.exceptions.Taken`."""
         return [self.attributes]
 
     def __str__(self) -> str:
@@ -60,7 +59,7 @@ _LABELS = {"email": "email address"}
 
 
 def taken(names: tuple[str, ...], values: Mapping[str, object]) -> ValueTaken:
-    """The error for `values` of the attributes `names` that another account has."""
+    """The error for the attributes `names`, if another account has their `values`."""
     found = tuple(str(values[name]) for name in names)
     return _TAKEN.get(names, ValueTaken)(names, found)
 
@@ -91,7 +90,7 @@ class UnknownUser(AccountError):
 
 
 class BadLink(AccountError):
-    """A mailed link for `purpose` is not or no longer valid. Nothing was written."""
+    """A mailed link for `purpose` is not valid, or not any more. Nothing was written."""
 
     purpose: str
 

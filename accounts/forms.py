@@ -34,7 +34,10 @@ M = TypeVar("M", bound=Model)
 
 
 class BoundedPasswordsMixin(forms.Form):
-    """Refuses passwords that are too long to hash. A weak one is an error of its first field."""
+    """Refuses passwords that are too long to hash.
+
+    Shows the error of a weak one at its first field.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -63,7 +66,7 @@ class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
             username.label = _("Email address")
             refused = _("No account has this email address with this password.")
         self.error_messages = self.error_messages | {"invalid_login": refused}
-        # Django only gives the limit to the widget, and a long text takes long to compare.
+        # Django gives the limit only to the widget. A long text takes a long time to compare.
         username.validators.append(MaxLengthValidator(EMAIL_MAX_LENGTH))
 
 
@@ -85,7 +88,7 @@ class AccountForm(forms.Form):
         self.order_fields(names)
 
     def asked_fields(self) -> tuple[str, ...]:
-        """The attributes that it asks for: for operators also those of the profile."""
+        """The attributes that the form asks for; for operators also those of the profile."""
         return account_model().sign_up_and_profile_fields()
 
     def account_field(self, name: str) -> forms.Field:
@@ -104,7 +107,8 @@ class AccountForm(forms.Form):
     def account_values(self) -> dict[str, Any]:
         """The clean values, as `register` takes them."""
         model = account_model()
-        # Of the profile, only what is given: an attribute may have a default.
+        # Values of the profile that are not given are left out, because an attribute may have a
+        # default.
         names = {*model.sign_up_fields} | {name for name in self.data if self.data[name]}
         names &= model.typed_attributes().keys()
         return {name: value for name, value in self.cleaned_data.items() if name in names}
@@ -156,9 +160,9 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
 
 
 class PartialForm(ModelForm[M]):
-    """A form of some values of an item. Those that are not sent stay as they are.
+    """A form of some values of an item. Values that are not sent are not changed.
 
-    Its hidden version refuses a form that another change has overtaken; a program may leave it out.
+    Its hidden version rejects a form if the item has changed since. A program may leave it out.
     """
 
     version_optional = True

@@ -10,8 +10,8 @@ applies:
     5. English
 
 The cookie gets the language of the profile. Therefore, pages that do not read who is signed in (an
-unknown URL, a form without its token, DynamoDB not reachable) have the same language, and signing
-out does not change it.
+unknown URL, a form without its token, DynamoDB is not reachable) have the same language, and
+signing out does not change it.
 """
 
 from http import HTTPStatus
@@ -53,7 +53,7 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """Django's LocaleMiddleware, which also ends the language and the time zone of a request.
+    """Django's LocaleMiddleware, which also deactivates language and time zone after a request.
 
     Django leaves both active in the thread, so a middleware before it could answer in the language
     of the previous request. This middleware comes before everything that can answer with a page.
@@ -70,7 +70,7 @@ class LanguageMiddleware(LocaleMiddleware):
         if response.status_code == HTTPStatus.NOT_FOUND:
             # With `i18n_patterns`, a URL may lack its language.
             response = super().process_response(request, response)
-        # Files are the same in every language.
+        # Files do not depend on the language.
         if response.headers.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Language", translation.get_language() or "")
             patch_vary_headers(response, ("Accept-Language", "Cookie"))

@@ -13,7 +13,7 @@
 Every change increases `version` under the condition that it is still the one that was read. It
 starts at random, so a stale copy never matches another account that later gets the same `pk`. Only
 writes of `lastLoginAt`, `sessions` and an upgraded hash keep the version, because no form depends
-on them. Their condition is that the account is the same one (`joinedAt`).
+on them. Their condition is that `joinedAt` is the same.
 
 `sessions` maps the random id of each session to browser, address, signedInAt, seenAt and expiresAt
 (`accounts.sessions.services`). `sessionEpoch` is random and part of the session auth hash: a new
@@ -65,7 +65,7 @@ def new_confirmation_id() -> str:
     return uuid.uuid4().hex
 
 
-#: Asked for if the package that reads it is installed (the extra `phone`).
+#: The phone number is asked for if the extra `phone` is installed, which parses it.
 _PHONE = ("phone_number",) if find_spec("phonenumbers") else ()
 
 #: Values of an account without an email change that waits for its link.
@@ -123,7 +123,7 @@ class AbstractAccount(AbstractUser):
         null=True,
         help_text=_("For these pages and for the mails that we send you."),
     )
-    #: The names of time zones are English in every language.
+    #: The names of time zones are in English in every language.
     time_zone = Choice(
         _("Time zone"),
         is_known=is_time_zone,
@@ -155,7 +155,8 @@ class AbstractAccount(AbstractUser):
     def __init_subclass__(cls, **options: object) -> None:
         if getattr(cls, "username", None) is None:
             cls.sign_up_fields = tuple(name for name in cls.sign_up_fields if name != "username")
-        # All account models share these errors. The library would create others for each model.
+        # All account models share these errors. Otherwise the library would create its own for each
+        # model.
         cls.Stale, cls.Taken, cls.RequestIdReused = StaleUser, ValueTaken, AccountRequestReused  # type: ignore[assignment]  # not of the library's tree
         super().__init_subclass__(**options)
 
@@ -166,7 +167,10 @@ class AbstractAccount(AbstractUser):
 
     @property
     def awaited_email(self) -> str | None:
-        """The address that the account gets when its link is followed. None after that expired."""
+        """The address that the account gets when its link is followed.
+
+        None after the link expired.
+        """
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
@@ -198,17 +202,20 @@ class AbstractAccount(AbstractUser):
 
     @classmethod
     def form_field(cls, name: str, **changes: Any) -> forms.Field:
-        """The form field of an attribute; `changes` as of `InputAttribute.variant`."""
+        """The form field of an attribute; `changes` as in `InputAttribute.variant`."""
         attribute = cls.get_attributes()[name]
         if isinstance(attribute, InputAttribute):
             return attribute.form_field(**changes)
         field = cast(forms.Field, cls._meta.get_field(name).formfield())
-        # Forms that are not those of a model do not check them.
+        # Only the forms of a model check them themselves.
         field.validators += [*getattr(attribute, "validators", []), partial(_storable, attribute)]
         return field
 
     def clean(self) -> None:
-        """Do nothing: attributes clean their values. Django's method would change the spelling."""
+        """Do nothing, because attributes clean their values.
+
+        Django's method would change the spelling.
+        """
 
     @classmethod
     def cleaned(cls, **typed: object) -> dict[str, Any]:
@@ -233,7 +240,7 @@ class AbstractAccount(AbstractUser):
         return same & self.signed_in() if self.session_id else same
 
     def same_account(self) -> Condition:
-        """The condition that the stored account is this one, whatever changed since it was read.
+        """The condition that the stored account is this one, even if it changed since it was read.
 
         It is false for an account that was registered under the same key after a deletion.
         """
@@ -286,14 +293,14 @@ class AbstractAccount(AbstractUser):
     def _implied(self, values: Mapping[str, object]) -> dict[str, object]:
         """What a change to `values` changes as well.
 
-        Another address is not confirmed. Another password ends all other sessions; a deactivation
-        ends all. Both drop an email change that waits for its link, because an intruder may have
-        requested it.
+        A new address is not confirmed. A new password ends all other sessions, and a deactivation
+        ends all sessions. Both drop an email change that waits for its link, because an intruder
+        may have requested it.
         """
         implied = super()._implied(values)
         email = values.get("email")
         if email and not self.has_name(email=str(email)):
-            # Another address is not confirmed, and links to the old one are void.
+            # A new address is not confirmed, and links to the old one are void.
             implied |= {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
         deactivates = values.get("is_active") is False
         if not (deactivates or "password" in values):
@@ -304,7 +311,7 @@ class AbstractAccount(AbstractUser):
         return {**implied, "sessions": kept or None, **dropped}
 
     def sessions_read(self) -> dict[str, dict[str, object]]:
-        """The entries of the sessions as they were read, by id."""
+        """The entries of the sessions by id, as they were read."""
         return {} if self.sessions is None else self.sessions.as_dict()
 
 

@@ -23,7 +23,7 @@ _ALWAYS_SHOWN = (
 
 
 def own_attributes() -> list[str]:
-    """The names of what the project's model adds, without sensitive attributes."""
+    """The names of the attributes that the project's model adds, without sensitive ones."""
     own = account_model().own_fields().items()
     return [name for name, one in own if not getattr(one.attribute, "sensitive", False)]
 
@@ -52,7 +52,7 @@ def exported_by_apps(user: AbstractAccount) -> dict[str, object]:
     """What receivers of `account_exporting` store about the account, by name.
 
     Raises:
-        ValueError: two of them use the same name, or that of something else in the export.
+        ValueError: two of them use the same name, or a name that the export has already.
     """
     parts: Sequence[tuple[object, Any]] = account_exporting.send(account_model(), user=user)
     exported: dict[str, object] = {}

@@ -1,8 +1,8 @@
 """Every operation that makes, changes or deletes an account. Each is one transaction.
 
-No operation reads whether a value is free: its write states the condition. Alone, changes and
-deletions may be repeated, also an hour later: if the account is as wanted, they succeed
-(`dynamo.ensure`). In a caller's transaction they raise StaleUser then.
+No operation reads whether a value is free: its write states the condition. Changes and deletions
+may be repeated, even an hour later: if the account has the wanted values already, they succeed
+(`dynamo.ensure`). In a caller's transaction they raise StaleUser instead.
 
 If not stated otherwise, a change costs 1 request and 1 write unit per KB, and raises StaleUser if
 the account changed or was deleted since `user` was read.
@@ -56,23 +56,23 @@ def register(
 
     Without `password` and `password_hash` the account has no usable password.
 
-    `request_id` names this registration (default: a new id). Repeated with the same id and values,
-    at any time, it returns the account that it made, as it is stored by then. It raises
-    AccountRequestReused if the account has got another username, email address, password or other
-    rights since. (A call whose reply was lost repeats its request by itself, and returns the
-    changed account.) To recognize the account, `is_password` checks the password; a page passes one
-    that counts the attempt.
+    `request_id` names this registration (default: a new id). A repeated call with the same id and
+    values returns the account that the first call made, as it is stored now. It raises
+    AccountRequestReused if the account has another username, email address, password or other
+    rights now. (A call whose reply was lost repeats its request by itself, and returns the changed
+    account.) To recognize the account, `is_password` checks the password; a page passes one that
+    counts the attempt.
 
-    Unlike other items (`Model.create`), an account stores no digest of its request. It is compared
-    as it is stored now, because an import names a registration by its username and address: its
-    repetition must report an account that has got another since. The profile is not compared, so a
-    repeated import accepts a file with other profiles, and changes no account.
+    Unlike other items (`Model.create`), an account stores no digest of its request. The stored
+    account is compared, because an import names a registration by its username and address. If the
+    account has another one now, a repeated import must report this. The profile is not compared, so
+    a repeated import accepts a file with other profiles, and changes no account.
 
     `sign_in` are attributes of the first session (`sessions.services.first_session`); an account
     that was made before does not get them.
 
-    Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as do other writes of
-    usernames and addresses.
+    Costs 1 request and 8 write units, 6 without `ACCOUNTS_PREFIX_SEARCH`, as other writes of
+    usernames and addresses do.
 
     Raises:
         ValidationError: a value breaks its rule (`accounts.attributes`).
@@ -131,7 +131,7 @@ def change_username(
 def another_username(user: AbstractAccount, typed: str) -> str:
     """The username to store if `user` takes another one. Raises ValidationError.
 
-    An older username that no account may get any more can change its case.
+    The case of an older username can change even if new accounts may not choose it.
     """
     attribute = user.typed_attributes().get("username")
     if attribute is None:
@@ -144,7 +144,7 @@ def another_username(user: AbstractAccount, typed: str) -> str:
 def change_email(user: AbstractAccount, email: str, *, write: Transaction | None = None) -> None:
     """Give `user` another email address, which is not confirmed, and free the old one.
 
-    An email change that waits for its link is dropped. Costs as `change_username`.
+    An email change that waits for its link is dropped. The costs are those of `change_username`.
 
     Raises:
         ValidationError, EmailTaken, StaleUser
@@ -155,8 +155,9 @@ def change_email(user: AbstractAccount, email: str, *, write: Transaction | None
 def edit_profile(
     user: AbstractAccount, *, write: Transaction | None = None, **typed: object
 ) -> None:
-    """Change other attributes of the account, by name (`typed_attributes`). An empty text removes
-    one.
+    """Change other attributes of the account, by name (`typed_attributes`).
+
+    An empty text removes one.
 
     Raises:
         ValidationError: a value breaks its rule.
@@ -192,8 +193,8 @@ def grant_staff(
 def revoke_staff(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Take all rights of staff and superuser from `user`.
 
-    This takes effect at once: every page reads the rights from the stored account, and every staff
-    action states them as a condition of its transaction. The account stays signed in.
+    This takes effect at once, because every page reads the rights from the stored account and every
+    staff action states them as a condition of its transaction. The account stays signed in.
     """
     ensure(user, is_staff=False, is_superuser=False, write=write)
 
@@ -201,8 +202,8 @@ def revoke_staff(user: AbstractAccount, *, write: Transaction | None = None) -> 
 def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Delete `user`, free its unique values, and do what receivers of `account_deleting` add.
 
-    If the account was deleted already, it is a success when alone. Costs 1 request and 8 write
-    units, and on this site 4 for the seller and the task that deletes the address book.
+    Outside a transaction, the call succeeds if the account was deleted already. Costs 1 request and
+    8 write units, and on this site 4 for the seller and the task that deletes the address book.
 
     Raises:
         StaleUser: the account changed since `user` was read, or what receivers delete changed since
@@ -226,13 +227,13 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
 
     with joined(write) as whole:
         user.delete(missing_ok=write is None, write=whole)
-        # If the account was deleted already, they were parts of that transaction.
+        # If the account was deleted already, that transaction deleted them too.
         whole.add(*(_part_of(user, part) for part in parts))
         whole.on_commit(user, note)
 
 
 def _part_of(user: AbstractAccount, part: Write) -> Write:
-    """`part` as a part of the deletion of `user`.
+    """`part`, which joins the deletion of `user`.
 
     If what it deletes has changed or is gone, the transaction raises StaleUser.
     """

@@ -7,13 +7,13 @@ Therefore, a link works once, and only for its account and address.
 A link to the account's address confirms it. It contains the account's `confirmation_id`, which
 changes with the address.
 
-A link to another address changes the account's address to that one. Until it is followed, the
-account keeps its address and only notes the new one, with a random id. The new address stays free:
-a request does not reserve the address, and the page does not reveal whether an account has it. The
+A link to another address changes the account's address to that one. Until the link is followed, the
+account keeps its address and stores the new one with a random id. The new address stays free: a
+request does not reserve the address, and the page does not reveal whether an account has it. The
 first account whose link is followed gets the address. The link contains the account's key and that
-id. Therefore, the link works for this change only: not after another change, a newer request or
-another password, and not for another account with the same key. The id becomes the
-`confirmation_id` of the changed account, so a link that is followed twice is recognized.
+id. Therefore, the link works for this change only. Another change, a newer request or another
+password makes it void, and it does not work for a later account with the same key. The id becomes
+the `confirmation_id` of the changed account, so a link that is followed twice is recognized.
 """
 
 import time
@@ -57,13 +57,13 @@ def read(purpose: str, token: str, count: int) -> list[str]:
     except signing.BadSignature as error:
         raise BadLink(purpose) from error
     if not isinstance(parts, list) or len(parts) != count:
-        # Another version of this site made the link.
+        # The link has the parts of another version of this site.
         raise BadLink(purpose)
     return parts
 
 
 def account(purpose: str, token: str) -> tuple[AbstractAccount, str]:
-    """The account of a link, and the id that it has. Costs 1 request and 1 read unit.
+    """The account of a link, and the id in the link. Costs 1 request and 1 read unit.
 
     Raises:
         BadLink: as `read`; or the account was deleted.
@@ -127,7 +127,7 @@ def address_to_confirm(token: str) -> str:
 
 
 def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
-    """Confirm the address of the link's account. If it is confirmed already, it is a success.
+    """Confirm the address of the link's account. Succeeds also if it is confirmed already.
 
     Costs 2 requests, 1 read and 1 write unit.
 
@@ -143,7 +143,7 @@ def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
 
 
 def mark_confirmed(user: AbstractAccount, *, write: Transaction | None = None) -> None:
-    """Record that the address of `user` is confirmed. If it is already, it is a success.
+    """Record that the address of `user` is confirmed. Succeeds also if it is recorded already.
 
     Costs 1 request and 1 write unit.
 
@@ -158,15 +158,15 @@ def mark_confirmed(user: AbstractAccount, *, write: Transaction | None = None) -
     )
 
 
-# Changing it -------------------------------------------------------------------------------------
+# Changing the account's address ------------------------------------------------------------------
 
 
 def request_change(user: AbstractAccount, email: str, *, write: Transaction | None = None) -> None:
-    """Store the change of `user` to `email`, which waits for its link for three days.
+    """Store the change of `user` to `email`. Its link is valid for three days.
 
-    It replaces a change that waits already, even one to the same address, and makes its link void.
-    If `email` is another spelling of the account's address, it is changed at once. Whether another
-    account has it is decided when the link is followed.
+    It replaces an earlier change that waits for its link, even one to the same address. If `email`
+    is another spelling of the account's address, it is changed at once. Whether another account has
+    the address is checked when the link is followed.
 
     Costs 1 request and 1 write unit.
 
@@ -180,7 +180,7 @@ def request_change(user: AbstractAccount, email: str, *, write: Transaction | No
         return
     ensure(
         user,
-        # If another call noted the same address, it is a success.
+        # If another call stored the same address, this one succeeds.
         is_so=lambda stored: stored.awaited_email == email,
         pending_email=email,
         pending_id=new_confirmation_id(),
@@ -195,7 +195,7 @@ def change_token(user: AbstractAccount) -> str:
 
 
 def address_to_change_to(token: str) -> str:
-    """The address that the link gives the account; empty if the change does not wait any more.
+    """The address that the link gives the account; empty if the change is no longer pending.
 
     Costs 1 request and 1 read unit.
 

@@ -35,8 +35,8 @@ from outbox import task
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
 
-#: How long each step of a mail waits for the mail server if EMAIL_TIMEOUT, or the option `timeout`
-#: of MAILERS, is not set. Django's default is to wait forever.
+#: The time-out of each step with the mail server if EMAIL_TIMEOUT, or the option `timeout` of
+#: MAILERS, is not set. Django's default is to wait forever.
 TIMEOUT_SECONDS = 10
 
 #: The longest line of a mail, in bytes (RFC 5322).
@@ -85,7 +85,7 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
     one_line = " ".join(subject.split())
     try:
         message = _Mail(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
-        # Without a worker, the page itself sends the mail. That does not count for its deadline.
+        # Without a worker, the page itself sends the mail. Its deadline does not include this time.
         with uncounted():
             mail_connection().send_messages([message])
     except ValueError:
@@ -93,7 +93,7 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
 
 
 def mail_connection() -> BaseEmailBackend:
-    """A connection to the default mail server, not open yet. See `TIMEOUT_SECONDS`."""
+    """A connection to the default mail server, which is not open yet. See `TIMEOUT_SECONDS`."""
     # Since Django 6.1, the setting MAILERS replaces those that begin with EMAIL_.
     mailers = getattr(mail, "mailers", None)
     connection: Any = mail.get_connection() if mailers is None else mailers.default
@@ -117,8 +117,8 @@ def send(
 ) -> None:
     """Enqueue a mail whose `context` is JSON, to the account's address or to another one.
 
-    It is in the language of `user`, or else in that of the page. Costs 1 request and 1 write unit,
-    2 in a transaction, as does every function below.
+    It is in the language of `user`, or else in that of the page. This and every function below cost
+    1 request and 1 write unit, 2 in a transaction.
     """
     deliver_later.using(write=write).enqueue(kind, to or user.email, _language(user), context)
 
@@ -126,8 +126,8 @@ def send(
 def url(url_name: str, *parts: str) -> str:
     """The absolute URL of a page of this site.
 
-    It starts with `ACCOUNTS_SITE_ORIGIN`, because the sender of a request can choose its host, and
-    could therefore insert links to another server into mails to others.
+    It starts with `ACCOUNTS_SITE_ORIGIN`, not with the host of the request. The sender of a request
+    chooses its host, and could insert links to another server into mails.
     """
     return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"
 
@@ -147,7 +147,7 @@ def confirm(pk: str, language: str | None) -> None:
 
 
 def send_email_change(user: AbstractAccount, *, write: Transaction | None = None) -> None:
-    """Send the link that makes the email change of `user` to the new address."""
+    """Send the link that carries out the email change of `user`, to the new address."""
     confirm_change.using(write=write).enqueue(user.pk, _language(user))
 
 
@@ -162,7 +162,7 @@ def confirm_change(pk: str, language: str | None) -> None:
 
 
 def send_sign_up_link(address: str, key: str | None) -> None:
-    """Send the link that makes the sign-up stored under `key`.
+    """Send the link that completes the sign-up stored under `key`.
 
     If `key` is None, an account has the address, and the mail says so.
     """
@@ -179,12 +179,12 @@ def sign_up(address: str, key: str | None, language: str | None) -> None:
     deliver(kind, address, language, link=link, days=links.VALID_DAYS)
 
 
-# Forgotten passwords and usernames. The page only enqueues, whatever the address. Each address gets
-# one mail, and only its owner learns whether an account has it.
+# Forgotten passwords and usernames. The page enqueues one mail to any address. Only the owner of
+# the address learns whether an account has it.
 
 
 def send_reset(address: str, *, write: Transaction | None = None) -> None:
-    """Send the link that sets a new password, or that no account has the address."""
+    """Mail the link that sets a new password, or that no account has the address."""
     reset.using(write=write).enqueue(address, translation.get_language())
 
 
@@ -205,7 +205,7 @@ def reset(address: str, language: str | None) -> None:
 
 
 def send_reminder(address: str) -> None:
-    """Send the username of the account with this address, or that no account has it."""
+    """Mail the username of the account with this address, or that no account has it."""
     remind.enqueue(address, translation.get_language())
 
 
@@ -231,8 +231,9 @@ def _language(user: AbstractAccount) -> str | None:
 def _recipient(address: str) -> AbstractAccount | None:
     """The account with this address, if a password can sign in to it.
 
-    None also if no mail can go to the address as typed or as stored (the Kelvin sign is another
-    spelling of k): if only one of the two failed, the answer would reveal that an account exists.
+    Also None if no mail can be sent to the address as typed or as stored. (The Kelvin sign is
+    another spelling of k.) If only one of the two failed, the answer would reveal that an account
+    exists.
     """
     user = account_model().find_in_even_time(address)
     if user is None or not (user.is_active and user.has_usable_password()):

@@ -3,14 +3,14 @@
 With `ACCOUNTS_PREVENT_ENUMERATION` a sign-up makes no account. Its values are stored in the cache
 under a random key. A link with that key is sent to the address, and makes the account when it is
 followed. If an account has the address already, the mail says so instead. Both cases send the same
-requests, hash the same password and send one mail. Only the address is hidden like this: usernames
-are public, and other unique attributes are checked at once.
+requests, hash the same password and send one mail. Only email addresses are hidden like this:
+usernames are public, and other unique attributes are checked at once.
 
 A link can be followed twice. Therefore, when it has made its account, the account's key replaces
 the stored values.
 
-The page that the visitor wanted before signing up is stored with the values. In the link, it would
-let anybody send their words to any address.
+The page to go to after the sign-up is stored with the values. If it were in the link, anybody could
+send their words to any address.
 """
 
 from typing import Any
@@ -45,7 +45,7 @@ def hold_sign_up(
     """
     model = account_model()
     values = model.cleaned(**values)
-    # The values include the defaults of attributes that no page asks for.
+    # These include the defaults of attributes that no page asks for.
     user = model(**values)
     uniques = [{name: getattr(user, name) for name in names} for names in model.uniques()]
     refusals = [
@@ -75,8 +75,8 @@ def complete_sign_up(
 ) -> tuple[AbstractAccount, str]:
     """Make the account of the link's sign-up, with a confirmed address.
 
-    Returns the account, also if it was made before, and the page to go to, or "". The page was
-    checked on the host of the sign-up only.
+    Returns the account, even if it was made before, and the page to go to, or "". That page was
+    only checked for the host of the sign-up.
 
     Costs 3 requests, 1 read unit and 7 write units; 2 requests and 2 read units if it was made
     before.
@@ -113,7 +113,7 @@ def complete_sign_up(
 def address_of(token: str) -> str:
     """The email address of the link's sign-up; empty if it is not stored any more.
 
-    Costs 1 request and 1 read unit, twice that if the link was followed.
+    Costs 1 request and 1 read unit; 2 of each if the link was followed.
 
     Raises:
         UsedLink: the link made its account.

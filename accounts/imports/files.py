@@ -38,13 +38,13 @@ def required() -> tuple[str, ...]:
 #: Added in a file of rejected rows.
 ADDED = ("line", "reason")
 
-#: Ten times what five columns need. The limit keeps a file without line ends out of memory.
+#: Ten times what five columns need. With the limit, a file without line ends does not fill memory.
 LINE_MAX_BYTES = 100_000
 
 #: Spreadsheets write the usual separator of the country, or tabs in "Unicode text".
 SEPARATORS = ",;\t"
 
-#: By the byte order mark, which spreadsheets write for "Unicode text".
+#: The encoding by the byte order mark, which spreadsheets write for "Unicode text".
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 #: How much of a header an error shows.
@@ -99,10 +99,10 @@ class RowFile(ABC):
 
     @abstractmethod
     def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
-        """What writes rejected rows to `file`: their cells, and the values of `ADDED`."""
+        """A function that writes a rejected row to `file`: its cells, and the values of `ADDED`."""
 
     def _lines(self) -> Iterator[str]:
-        # Decoded here, because a text file does not say which line has a wrong byte.
+        # Lines are decoded here, because a text file does not say which line has a wrong byte.
         while line := self._line():
             self.line += 1
             self.read_bytes += len(line)
@@ -214,7 +214,7 @@ class JsonLinesFile(RowFile):
         for name, value in cells.items():
             kind = getattr(attributes.get(name), "attr_type", None)
             if isinstance(value, (bool, int, float)) and kind in {NUMBER, BOOLEAN}:
-                # As a form sends it.
+                # a form sends this for a checked box
                 cells[name] = json.dumps(value)
         if wrong := [name for name, value in cells.items() if not isinstance(value, str | None)]:
             return Row(self.line, cells, f"There is a value that is not text: {', '.join(wrong)}.")
@@ -261,7 +261,8 @@ def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
         write(row.cells | {"line": row.line, "reason": reason})
 
     partial = source.rejected.with_name(f"{source.rejected.name}.part")
-    # O_NOFOLLOW: others who can write to the folder cannot choose the file that is written.
+    # With O_NOFOLLOW, other users who can write to the folder cannot choose the file that is
+    # written.
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         # JSON can contain lone surrogates. UTF-8 cannot, so they are written as JSON escapes.
@@ -288,6 +289,6 @@ def _column(field: str) -> str:
 
 
 def _fit(header: str, separator: str) -> tuple[int, int]:
-    """How well the separator fits: how many columns are known with it, and how many there are."""
+    """How many columns are known with this separator, and how many there are."""
     fields = next(csv.reader([header], delimiter=separator), [])
     return sum(_column(field) in columns() for field in fields), len(fields)

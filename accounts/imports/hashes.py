@@ -27,7 +27,7 @@ _NOT_A_HASH = (
 _RANDOM_PARTS = {"salt", "hash", "checksum"}
 _BROKEN = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 
-# Shapes that were checked successfully, see `_shape`. A file has only a few.
+# The shapes that were checked successfully; see `_shape`. A file has only a few.
 _checked: set[str] = set()
 
 
@@ -88,8 +88,7 @@ def _try(hasher: BasePasswordHasher, encoded: str) -> None:
 
 
 def _shape(parts: dict[str, Any]) -> str:
-    """A text of all that decides whether a hash can be checked: each part, or, if it is random,
-    its length."""
+    """The parts that decide whether a hash can be checked; of a random part, the length."""
     return repr(
         {name: len(part) if name in _RANDOM_PARTS else part for name, part in parts.items()}
     )

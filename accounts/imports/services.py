@@ -106,14 +106,14 @@ def import_users(
     """Register each of `rows` with `workers` threads. Results come in the order of the lines.
 
     Costs 1 request per 8 rows and 8 write units per row; nothing for a row that breaks a rule or
-    repeats another. If one of the 8 is refused, 1 request and 8 units more for each of them, and 2
-    requests and read units for a row of which both values are taken; only these if no new account
-    may have the username. Keeps about 130 bytes per row in memory.
+    repeats another. If one of the 8 is refused, each of them costs 1 request and 8 units more, and
+    a row with both values taken 2 requests and 2 read units more. If no new account may have the
+    username, the row costs only the latter. Keeps about 130 bytes per row in memory.
 
-    After `stop` is set, rows under way are finished and no further one begins.
+    After `stop` is set, rows in progress are finished and no further row begins.
 
     Raises:
-        ImportStopped: a request for a row failed. Rows under way were finished; no further one
+        ImportStopped: a request for a row failed. Rows in progress were finished; no further row
             began.
     """
     stop = stop or Event()
@@ -137,7 +137,7 @@ def import_users(
     def run_unless_stopped(act: Callable[[], T]) -> T | None:
         """The result of `act`; None if it fails, or if the import has failed or was stopped."""
         nonlocal failure
-        # After a failed row, each further one would wait until its own deadline.
+        # After a failed row, each further row would wait until its own deadline.
         if failure is None and not stop.is_set():
             try:
                 return act()
@@ -249,7 +249,10 @@ def _candidate(row: Row) -> Candidate:
 
 
 def _register_together(candidates: list[Candidate]) -> dict[int, Result]:
-    """Register all of them in one transaction; their results by line, none if it is refused."""
+    """Register all candidates in one transaction.
+
+    Returns their results by line; none if it is refused.
+    """
     began_at = datetime.now(UTC)
     write = Transaction()
     users = [_account_of(candidate, write) for candidate in candidates]
@@ -290,7 +293,7 @@ def _account_of(candidate: Candidate, write: Transaction | None = None) -> Abstr
 
 def _registered(candidate: Candidate, user: AbstractAccount, began_at: datetime) -> Result:
     """Whether the registration that began at `began_at` made the account of `candidate`."""
-    # The date shows it even if the reply to the creating request was lost. All three times come
+    # The date shows this even if the reply to the creating request was lost. All three times come
     # from the clock of this machine.
     made_now = bool(user.date_joined) and began_at <= user.date_joined <= datetime.now(UTC)
     return Result(candidate.row, Outcome.CREATED if made_now else Outcome.UNCHANGED)
@@ -312,7 +315,10 @@ def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
 def _predicted(
     candidate: Candidate, guards: Mapping[str, Item], users: Mapping[str, Item], claimed: set[int]
 ) -> Result:
-    """The outcome of a registration. `claimed` has the hashes of the values of earlier rows."""
+    """The result that a registration would have.
+
+    `claimed` has the hashes of the values of earlier rows.
+    """
     owners = [guards[key]["owner"]["S"] for key in candidate.identity if key in guards]
     if len(owners) == len(required()) and len(set(owners)) == 1:
         return Result(candidate.row, Outcome.UNCHANGED)

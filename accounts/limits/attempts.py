@@ -1,11 +1,11 @@
 """The limits of attempts at passwords, of sign-ups, and of mails that anybody can request or send.
 
-A slot is taken before a password is checked or anything is written, so of simultaneous attempts
-only as many as the limit allows succeed. A client without slots must not use up those of an account
-or of an address: the client's slot is taken first, or the other one is given back.
+A slot is taken before a password is checked or anything is written. Therefore, no more simultaneous
+attempts succeed than the limit allows. A client without slots must not use up those of an account
+or of an address. Therefore, the client's slot is taken first, or the other one is given back.
 
-Limits of wrong passwords do not refuse right ones that are sent at the same time: an attempt waits
-for those before it.
+Limits of wrong passwords do not refuse right ones that are sent at the same time, because an
+attempt waits for earlier ones.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class SignIn(Attempt):
     client: str | None
 
     def succeeded(self) -> None:
-        """Clear the failures of the account, and give this slot back to the client.
+        """Clear the failures of the account, and free the client's slot.
 
         The client's failures are not cleared; otherwise the owner of one account could try
         passwords of others forever. After too many successes a client loses its slots too, so that
@@ -120,8 +120,9 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot)
 
 @sensitive_variables()
 def is_password_of(user: AbstractAccount, password: str, client: str | None) -> bool:
-    """Whether this is the password of `user`, who is not signed in. The attempt counts like a
-    sign-in.
+    """Whether this is the password of `user`, who is not signed in.
+
+    The attempt counts like a sign-in.
 
     Costs 2 requests, 3 more if it is; 1 more for each window that has begun already.
 
@@ -169,10 +170,11 @@ def clear_failures(user: AbstractAccount) -> None:
 def begin_sign_up(email: str, client: str) -> Attempt:
     """Count a sign-up and its mail to `email`.
 
-    Both slots are taken at the same time, which saves a round trip. A client without slots gives
-    that of the mail back at once.
+    Both slots are taken at the same time, which saves a round trip. If the client has no slots,
+    that of the mail is given back at once.
 
-    Costs 2 requests, sent together, at most 4; 1 more for each limit whose reply was lost.
+    Costs 2 to 4 requests, of which 2 are sent together, and 1 more for each limit whose reply was
+    lost.
 
     Raises:
         TooManyAttempts: too many from the client's address, or with this email address.

@@ -25,7 +25,7 @@ _BRACKETED = re.compile(r"\[([^\[\]]*)\](?::\d+)?")
 _IPV4_WITH_PORT = re.compile(r"([\d.]+):\d+")
 
 
-# In this order, because a browser also names those that it is compatible with.
+# The order matters, because a browser also names those that it is compatible with.
 _BROWSERS = [
     ("Edge", r"\bEdg(e|A|iOS)?/"),
     ("Opera", r"\b(OPR|OPT|Opera)\b"),
@@ -49,7 +49,7 @@ _SYSTEMS = [
 
 
 def client_address(request: HttpRequest) -> Address | None:
-    """The client's address; None if the server does not know it, such as behind a Unix socket.
+    """The client's address; None if the server does not know it, for example with a Unix socket.
 
     If the header has fewer entries than there are proxies, the request did not come through them.
     Then the header is ignored, and the address is that of the connection.

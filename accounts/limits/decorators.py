@@ -26,9 +26,9 @@ def limited(
         @limited("export", "2/d", key=lambda request: request.user.pk, methods=("GET",))
         def export(request): ...
 
-    One call more is answered with 429 and Retry-After (`TooManyAttemptsMiddleware`). The count is
+    Further calls are answered with 429 and Retry-After (`TooManyAttemptsMiddleware`). The count is
     atomic, also across processes; views with the same `name` share it. Requests with other methods
-    do not count. Costs 1 request, 2 after the first one in a window, with 1 write unit each.
+    do not count. The first call in a window costs 1 request, later ones 2, with 1 write unit each.
 
     Raises:
         ValueError: when the view is defined, if `rate` is not a limit.

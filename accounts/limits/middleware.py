@@ -1,4 +1,4 @@
-"""The page that says when to try again after too many attempts, or too much at once."""
+"""The page that says when to try again, after too many attempts or too many pages at once."""
 
 import logging
 
@@ -14,7 +14,7 @@ from dynamo.runtime.gates import GateFull
 logger = logging.getLogger(__name__)
 
 
-#: How long an account or a client waits that requested too many pages at once.
+#: After too many pages at once, an account or a client should wait this long.
 RETRY_AFTER_SECONDS = 5
 
 

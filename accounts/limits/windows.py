@@ -8,13 +8,14 @@ window's end. Therefore, the answer to one atomic count shows whether the slot w
 the window ends, and which window it is. However many attempts are made at once, at most `times` get
 a slot.
 
-Right passwords give their slots back. Therefore, an attempt that finds no slot waits a moment,
-unless the other attempts have failed. To save requests, only failures in the later half of the
-slots are noted: the earlier ones are usually over by then.
+Right passwords give their slots back. Therefore, an attempt that finds no slot waits for a short
+time, unless the other attempts have failed. To save requests, only failures in the later half of
+the slots are noted: the earlier ones are usually over by then.
 
 After a lost reply it is unknown whether the slot was counted, so another one is counted. The lost
-slot stays taken and may have been the last: in doubt, a limit refuses. A second lost reply in a row
-raises `Unavailable`. Otherwise, a minute of outage would take the slots of an hour.
+slot stays taken and may have been the last. In that case, the limit refuses an attempt too early. A
+second lost reply in a row raises `Unavailable`. Otherwise, an outage of a minute would take the
+slots of an hour.
 """
 
 import hashlib
@@ -43,7 +44,8 @@ _WINDOW = 10**12
 #: More slots than a window of a day can have, at DynamoDB's 1,000 writes per second to an item.
 _FAILURE = 10**8
 _MOST_FAILURES = _WINDOW // _FAILURE
-#: A slot is not given back this near the end of its window: its key may soon have the next window.
+#: A slot is not given back this soon before the end of its window, because its key may soon have :
+#: the next window.
 _NEAR_MS = 10_000
 #: How often a slot is tried for while windows end or are cleared.
 _ATTEMPTS = 8
@@ -92,12 +94,13 @@ class Slot:
     def _add(self, number: int) -> None:
         """Add to the counted number.
 
-        It must not change a later window. Therefore, near the end of its window it adds nothing;
-        and if the answer shows that the request came too late anyway (clocks differ, the limit was
-        cleared too), it is undone with 1 request more.
+        This must not change a later window. Therefore, nothing is added near the end of the window.
+        If the answer shows that the request was too late anyway (clocks differ, or the limit was
+        cleared as well), 1 more request undoes it.
         """
         is_late = self.number > self.times // 2 and self.times < _MOST_FAILURES
-        # The window may have ended. A lost slot is better than an error after a success.
+        # The window may have ended. The slot stays taken, which is better than an error after a
+        # success.
         with suppress(ValueError, Unavailable):
             if (number < 0 or is_late) and self.ends_ms - _now_ms() >= _NEAR_MS:
                 ends_ms = cache.incr(self.key, number) // _WINDOW
@@ -122,9 +125,9 @@ class Limit:
         """Take a slot of `subject`.
 
         With `waits`, for a limit of failures: if all slots are taken, but not all of their attempts
-        have failed yet, wait for a slot as long as for a password hash. Costs 1 request for the
-        first in a window, else 2; after a lost reply 1 and a slot more. While it waits, it sends
-        about 10 reads, and 3 requests for each slot that another attempt takes first.
+        have failed yet, wait for a slot as long as for a password hash. The first call in a window
+        costs 1 request, later ones 2; a lost reply costs 1 request and 1 slot more. A waiting call
+        sends about 10 reads, and 3 requests for each slot that another attempt takes first.
 
         Raises:
             TooManyAttempts: all are taken; or `MOST_WAITING` wait already.
@@ -209,7 +212,7 @@ class ClientLimit(Limit):
     """A limit of clients. An IPv6 client, which is a /64, also takes a slot of its /48."""
 
     def take(self, subject: str, *, waits: bool = False) -> Slot:
-        """Take a slot of a client, and for IPv6 one of its /48, which costs the same again.
+        """Take a slot of a client, and for IPv6 one of its /48, which costs as many requests.
 
         Raises:
             TooManyAttempts: all are taken. If those of the /48 are, the client's slot stays taken.

@@ -26,7 +26,7 @@ class UserCommand(DynamoCommand):
     arguments: tuple[tuple[str, str], ...] = ()
     #: Further options without a value, and their help.
     flags: tuple[tuple[str, str], ...] = ()
-    #: What to print afterwards, of the account as it then is.
+    #: The text to print about the changed account.
     message = ""
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -47,7 +47,7 @@ from dynamo.wire.fields import ShownEncoder
 
 
 class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, NextPageMixin):
-    """The profile. It leads back to the page in `next`."""
+    """The page of the profile. After it was sent, the page in `next` follows."""
 
     template_name = "accounts/profile.html"
     form_class = ProfileForm
@@ -72,7 +72,8 @@ class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, NextPageMixin
             messages.success(self.request, _("Your details were saved."))
             response = super().form_valid(form)
         if is_switched:
-            # Otherwise the cookie of the language switch would overrule the browser's language.
+            # Otherwise, the cookie of the language switch would take precedence over the browser's
+            # language.
             remember(response, language_of(user))
         return response
 
@@ -121,7 +122,10 @@ class AccountDeleteView(PasswordConfirmedView):
 
 
 class AccountExportView(FreshSignInMixin, View):
-    """What is stored about the account, as JSON; other apps add theirs (`account_exporting`)."""
+    """Downloads what is stored about the account, as JSON.
+
+    Other apps add data by `account_exporting`.
+    """
 
     def get(self, request: HttpRequest) -> HttpResponse:
         user = signed_in(request)
@@ -149,8 +153,8 @@ class PasswordChangeView(FormPageMixin, auth_views.PasswordChangeView):
 def switch_language(request: HttpRequest) -> HttpResponse:
     """Django's `set_language`, which also changes the profile of a visitor who is signed in.
 
-    Otherwise the language of the profile would replace the chosen one on the next page. A form that
-    its page sends along is kept for that page.
+    Otherwise the language of the profile would replace the chosen one on the next page. If the page
+    sends a form with it, the form is kept for that page.
     """
     response: HttpResponse = set_language(request)
     if keptforms.OWNER in request.POST and request.user.is_authenticated:
@@ -174,16 +178,17 @@ def switch_language(request: HttpRequest) -> HttpResponse:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The answer to a form with an outdated CSRF token. Nothing was done.
 
-    A sign-in changes the token. Therefore, a sign-up or sign-in form that is sent twice comes here
-    the second time. A visitor who was signed in by it gets the page of the first answer. A visitor
-    who signed in by another form in the meantime does not, because these values were not accepted.
+    A sign-in changes the token. Therefore, a sign-up or sign-in form that is sent twice is answered
+    here the second time. If this form signed the visitor in, the answer is the page of the first
+    answer. If another form signed them in, the answer is not that page, because these values were
+    not accepted.
 
-    Any other form was open in a second tab while its user signed in again. It is shown again, with
-    its values.
+    Any other form was open in a second tab while its user signed in again. Such a form is shown
+    again with its values.
     """
     match = request.resolver_match
-    # Scripts cannot set this header. A form of another site is not shown, because a visitor could
-    # take it for their own and send it.
+    # Scripts cannot set this header. The form of another site is not shown, because visitors could
+    # think that it is theirs and send it.
     is_own = request.headers.get("Sec-Fetch-Site") == "same-origin"
     try:
         if match and _has_signed_in(request, match.url_name):
@@ -198,7 +203,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _form_again(request: HttpRequest, match: ResolverMatch) -> HttpResponse | None:
-    """The page of the form that was sent, with its values; None if it is not to be shown again."""
+    """The page of the form that was sent, with its values; None if it must not be shown again."""
     if not issubclass(getattr(match.func, "view_class", type(None)), SignedInFormMixin):
         return None
     if not request.user.is_authenticated:
@@ -207,7 +212,7 @@ def _form_again(request: HttpRequest, match: ResolverMatch) -> HttpResponse | No
 
 
 def _kept(request: HttpRequest, packed: str) -> HttpResponse | None:
-    """The way to the page of a form, which shows it; None if it is not one of the visitor's."""
+    """A redirect to the page that shows the form; None if the form is not the visitor's."""
     kept = keptforms.keep(request, packed, signed_in(request).pk)
     return HttpResponseRedirect(kept.path) if kept else None
 

@@ -1,4 +1,7 @@
-"""The base of the account's pages. Each calls one operation and shows its errors at the fields."""
+"""The base of the account's pages.
+
+A page calls one operation and shows its errors at the fields.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -58,10 +61,10 @@ TOO_LONG_TO_KEEP = gettext_lazy(
 )
 
 
-#: The query with which a download shows a page that begins it.
+#: With this query, a download shows a page that starts it.
 DOWNLOAD = "page"
 
-#: The message of the form for each refusal of an operation.
+#: The message of the form for each error of an operation.
 _REFUSALS = {
     UsernameTaken: gettext_lazy("This username is taken."),
     EmailTaken: gettext_lazy("This email address belongs to another account."),
@@ -99,7 +102,7 @@ def stale_text(error: StaleUser) -> StrOrPromise:
 def change_and_mail(change: Callable[..., object], *enqueue: Callable[..., object]) -> None:
     """Make a change of an account and enqueue its mails, in one transaction.
 
-    A form that is sent twice is a success both times, and its mails are sent once.
+    A form that is sent twice succeeds both times, and its mails are sent once.
     """
     try:
         with Transaction() as write:
@@ -110,7 +113,7 @@ def change_and_mail(change: Callable[..., object], *enqueue: Callable[..., objec
 
 
 def start_page() -> str:
-    """The URL of the page after a sign-in, to which a visitor is also led from elsewhere."""
+    """The URL of the page that follows a sign-in. Other pages also redirect to it."""
     return resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
@@ -120,17 +123,19 @@ def signed_in(request: HttpRequest) -> AbstractAccount:
 
 
 class NextPageMixin(RedirectURLMixin, FormView):
-    """A page with a form that leads to the page `next` of this site afterwards.
+    """A page with a form, which redirects to the page `next` of this site afterwards.
 
-    The form is sent to the URL of its page, with `next`.
+    The form's URL is that of its page, with `next`.
     """
 
     def get_context_data(self, **kwargs: object) -> dict[str, Any]:
         return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def get_success_url(self) -> str:
-        """A download would leave the visitor on the page of the form. It therefore has its own
-        page."""
+        """A download would leave the visitor on the page of the form.
+
+        Therefore, its own page starts it.
+        """
         url = super().get_success_url()
         parts = urlsplit(url)
         with suppress(Resolver404):
@@ -147,7 +152,8 @@ class FormPageMixin(FormView):
     show the values of the form.
     """
 
-    # PUT is left out: Django handles it as a POST without values, which would empty a profile.
+    # PUT is left out, because Django handles it as a POST without values, which would empty a
+    # profile.
     http_method_names: Sequence[str] = ("get", "head", "options", "post")
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
@@ -245,12 +251,12 @@ class SignedInFormMixin(LoginRequiredMixin, FormView):
             return redirect(request.get_full_path())
         answer = super().post(request, *args, **kwargs)
         if isinstance(answer, HttpResponseRedirect):
-            # The form did its work. A refused one stays kept until it is sent again.
+            # The form was accepted. A refused form is kept until it is sent again.
             keptforms.forget(request)
         return answer
 
     def leave(self, request: HttpRequest, to: str) -> HttpResponse:
-        """Keep the form, and lead to another page, which can lead back by its `next`."""
+        """Keep the form and redirect to another page, whose `next` leads back."""
         if not to.startswith("/") or not url_has_allowed_host_and_scheme(to, None):
             raise SuspiciousOperation("A form leads to pages of this site only.")
         here = request.get_full_path()
@@ -274,7 +280,7 @@ class SignedInFormMixin(LoginRequiredMixin, FormView):
         return self.show_sent(sent)
 
     def renew_defaults(self, sent: QueryDict) -> None:
-        """Change values of a kept form that were not typed, and would differ in a new form."""
+        """Replace values of a kept form that were not typed and differ in a new form."""
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
         """The form with the values in `sent`, which were not checked."""
@@ -300,7 +306,7 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
 
 
 class ButtonView(LoginRequiredMixin, View, ABC):
-    """Does what a button of a signed-in visitor is for, and leads to a page with a message."""
+    """Performs the operation of a button, and redirects to a page with a message."""
 
     #: The URL name of the page that shows the message.
     return_to = "profile"
@@ -314,7 +320,10 @@ class ButtonView(LoginRequiredMixin, View, ABC):
         """
 
     def handle_no_permission(self) -> HttpResponseRedirect:
-        """The sign-in page. It leads to the page of the button, because this one takes no GET."""
+        """The sign-in page.
+
+        It leads to the page of the button, because this view accepts no GET.
+        """
         return redirect_to_login(reverse(self.return_to))
 
     def post(self, request: HttpRequest) -> HttpResponse:

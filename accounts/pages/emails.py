@@ -56,7 +56,7 @@ class LinkView(View, ABC):
     typed. Therefore, opening a link must not create or confirm anything.
     """
 
-    #: The address that a link is about; empty if it is not known. Raises BadLink, UsedLink.
+    #: The email address that the link concerns; empty if it is not known. Raises BadLink, UsedLink.
     address_of: Callable[[str], str]
     question: object
     button: object
@@ -67,7 +67,7 @@ class LinkView(View, ABC):
     way_out_of_used: tuple[str, object] | None = None
 
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Show the button, say what a used link did, or refuse one that is too old or damaged."""
+        """Show the button, say what a used link did, or refuse an invalid link."""
         try:
             address = self.address_of(token)
         except UsedLink:
@@ -95,7 +95,7 @@ class LinkView(View, ABC):
     def _ended(
         self, request: HttpRequest, reason: object, way_out: tuple[str, object], **more: object
     ) -> HttpResponse:
-        """The page of a link that is refused or was followed before, with a way to another page."""
+        """The page of a link that is refused or was used, with a link to another page."""
         url_name, label = way_out
         url = reverse(url_name) if url_name else start_page()
         context = {"reason": reason, "url": url, "label": label, **more}
@@ -103,7 +103,7 @@ class LinkView(View, ABC):
 
     @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Do what the link is for."""
+        """Perform the operation of the link."""
 
 
 def _reason(error: AccountError | Refused | ValidationError) -> str:
@@ -193,7 +193,7 @@ class EmailChangeConfirmView(LinkView):
     done = gettext_lazy("Your email address was changed and confirmed.")
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Change the address and notify both; the old one if it was confirmed."""
+        """Change the address, and notify the new one, and the old one if it was confirmed."""
         user = links.repeat_if_stale(partial(self._change, token))
         messages.success(request, _("Your email address was changed and confirmed."))
         return redirect("profile" if request.user == user else "login")

@@ -5,16 +5,17 @@ hidden field, `FIELD`: signed, compressed, and without passwords, CSRF tokens an
 sign-in the session has it, and the form's own page shows it again. It is never sent by itself.
 
 A visitor who leaves a page with a form by one of its buttons (`LEAVE`), switches the language
-there, or looks at the preview of an invoice, keeps what was typed in the same way.
+there, or looks at the preview of an invoice, does not lose what was typed either: it is kept in the
+same way.
 
 Each form names the account on whose page it was opened, in the hidden field `OWNER`, and is shown
-to this account only. The session cannot tell that: it is gone after a sign-out, and belongs to
-another person after their sign-in in another tab.
+to this account only. The session cannot tell that: it is deleted at a sign-out, and another person
+may have signed in in another tab.
 
 A session keeps the newest forms (`MOST_KEPT`, `MAX_PACKED`), one for each URL that they were sent
-to, until a form that was sent to that URL has done its work, or a day has passed. Therefore, the
-page can be loaded again if its answer was lost. Costs nothing besides the session's write at the
-sign-in; the write that removes the form is 1 request more.
+to. It keeps a form for a day, or until a form that was sent to that URL is accepted. Therefore, the
+page can be loaded again if its answer was lost. The session is written at the sign-in anyway; the
+write that removes the form costs 1 request.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ OWNER = "form_owner"
 LEAVE = "leave"
 #: The name of a button that removes a kept form and shows an empty one.
 START_EMPTY = "start_empty"
-#: A kept value that says that the visitor left the page of the form and did not send it.
+#: This kept value says that the visitor left the page without sending the form.
 LEFT = "left"
 
 #: A session keeps a form for as long as its request id can be sent.
@@ -74,7 +75,7 @@ def owner_field(account: str) -> SafeString:
 def pack(request: HttpRequest) -> str | None:
     """The form in `request` as text that only this site can make.
 
-    Empty if there is nothing to keep, or if the form does not name its account: then no page of
+    Empty if there is nothing to keep, or if the form does not name its account, so that no page of
     this site sent it. None if it is too large to be kept.
     """
     fields = _typed(request)
@@ -105,7 +106,8 @@ def unpack(packed: str) -> KeptForm | None:
 def keep(request: HttpRequest, packed: str, account: str) -> KeptForm | None:
     """Keep a packed form in the session of `account`, unless it belongs to another account.
 
-    Replaces the form of the same URL; the oldest make room. Returns None if nothing was kept.
+    Replaces the form of the same URL, and drops the oldest if there are too many. Returns None if
+    nothing was kept.
     """
     kept = unpack(packed)
     if kept is None or kept.account != account:
@@ -123,7 +125,7 @@ def _others(request: HttpRequest, path: str) -> list[list[str]]:
 
 
 def keep_left(request: HttpRequest, url: str, account: str) -> bool:
-    """Keep the form in `request`: the visitor leaves its page, `url`. False if it is too large.
+    """Keep the form in `request`, whose page `url` the visitor leaves. False if it is too large.
 
     It is the form of `account`: a sign-in of another account would have changed the CSRF token.
     """

@@ -1,7 +1,7 @@
-"""Mails that tell the owner of an account what was done with it: when, from where, what to do.
+"""Mails that tell the owner of an account what was done with it, from where, and what to do now.
 
-Like other mails (`accounts.emails.mails`) they are enqueued, in the transaction of the change where
-that has one. Commands do not send notices.
+Like other mails (`accounts.emails.mails`) they are enqueued, in the transaction of the change if it
+has one. Commands do not send notices.
 
 A browser is known to an account if a cookie names the account. The cookie has the signed keys of up
 to `MOST_ACCOUNTS` accounts that signed in there. Each is valid for a year, or until the password is
@@ -39,8 +39,8 @@ def send(
 ) -> None:
     """Enqueue the mail `kind` about what the visitor does, to the account's address or to another.
 
-    A notice about an action of staff does not name a browser and an address. An address that was
-    never confirmed gets none: it may be that of a stranger.
+    A notice about an action of staff names neither a browser nor an address. An email address that
+    was never confirmed gets no notice, because it may belong to a stranger.
     """
     if not to and not user.is_confirmed:
         return

@@ -1,4 +1,4 @@
-"""Pages: signing in, the password again, sessions; forgotten passwords and usernames."""
+"""The pages for signing in, checking the password again, sessions, and forgotten passwords."""
 
 from collections.abc import Callable
 from functools import partial
@@ -45,7 +45,7 @@ class SignInView(FormPageMixin, NextPageMixin, auth_views.LoginView):
         return packed if keptforms.unpack(packed) else ""
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        """Keep that form after a wrong password, too."""
+        """The form is also kept after a wrong password."""
         if kept := self._kept_form:
             kwargs |= {"kept_form": kept, "skeleton": "accounts/base_plain.html"}
         return super().get_context_data(**kwargs)
@@ -75,7 +75,8 @@ class SignOutView(auth_views.LogoutView):
 class FreshSignInMixin(View):
     """A page for signed-in visitors who entered their password within the last five minutes."""
 
-    #: The name of the URL to go to afterwards. Default: this page, which must then accept GET.
+    #: The name of the URL to go to afterwards. The default is this page, which must then accept
+    #: GET.
     return_to = ""
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -185,14 +186,14 @@ class UsernameReminderView(ForgottenView):
 
 
 class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmView):
-    """Django's view. Another password or address, or a sign-in, makes the link void."""
+    """Django's view. A new password, a new address or a sign-in makes the link void."""
 
     template_name = "accounts/password_reset_confirm.html"
     form_class = NewPasswordForm
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        # Reads the visitor first: this deletes a session that has ended, and would otherwise delete
-        # the token that the link stores in the session.
+        # The visitor is read first, because this deletes a session that has ended. Otherwise, it
+        # would delete the token that the link stores in the session.
         bool(request.user.is_authenticated)
         return super().dispatch(request, *args, **kwargs)
 

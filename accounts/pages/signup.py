@@ -80,8 +80,9 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
         return response
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
-        """Store the sign-up and send its link. The answer does not reveal whether the address is
-        known."""
+        """Store the sign-up and send its link.
+
+        The answer does not reveal whether the address is known."""
         key = pending.hold_sign_up(**form.account_values(), next_page=self.get_redirect_url())
         email = form.cleaned_data["email"]
         mails.send_sign_up_link(email, key)
@@ -100,7 +101,7 @@ class SignUpConfirmView(LinkView):
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Make the account without a sign-in, because the link does not prove the password.
 
-        The page of the sign-in leads to the page that was wanted, if it is one of this site.
+        The sign-in page then leads to the page in `next`, if it belongs to this site.
         """
         user, next_page = pending.complete_sign_up(token)
         if request.user == user:

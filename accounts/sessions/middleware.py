@@ -1,4 +1,4 @@
-"""Reads who is signed in: as Django does, and only if their session has not ended.
+"""Reads who is signed in, as Django does, if their session has not ended.
 
 Replaces Django's AuthenticationMiddleware. It costs the same two reads, of the session and of the
 account, because the account contains its sessions. They are one request if the browser has the
@@ -40,7 +40,7 @@ NOTING_SECONDS = 0.5
 
 
 class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
-    """Django's. A session that has ended is deleted."""
+    """Django's middleware, which also deletes a session that has ended."""
 
     def process_request(self, request: HttpRequest) -> None:
         passwords.hashing_for.set(counted_client(request))
@@ -50,11 +50,11 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
     def process_template_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """Read the visitor, whose profile has the page's language, before its head is rendered.
+        """Read the visitor before rendering, because the profile has the page's language.
 
-        This costs no request: every such page reads the visitor.
+        This costs no further request, because every such page reads the visitor.
         """
-        # If DynamoDB does not answer, rendering fails too, where the error becomes a 503 page.
+        # If DynamoDB does not answer, rendering fails as well, and its error becomes a 503 page.
         with suppress(Unavailable, TableMissing):
             bool(request.user)  # None under REST framework with UNAUTHENTICATED_USER = None
         return response
@@ -99,14 +99,14 @@ def read_with_visitor(request: HttpRequest, read: Callable[[str], T]) -> T | Non
     return found if named == request.user.pk and found is not None else read(request.user.pk)
 
 
-# Made once, because making it costs more than finding an anonymous visitor.
+# This object is made once, because making it takes longer than finding an anonymous visitor.
 _auser_of = sync_to_async(_user_of)
 
 
 def _read_user(request: HttpRequest) -> AbstractAccount | AnonymousUser:
     """Costs 2 read units, in 1 request if the visitor has the account cookie, else in 2.
 
-    Every five minutes also the write of `sessions.mark_seen`.
+    Every five minutes, the write of `sessions.mark_seen` is added.
     """
     user: AbstractAccount | AnonymousUser = _user_read_with_session(request) or auth.get_user(
         request

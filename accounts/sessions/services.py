@@ -2,11 +2,11 @@
 
 The account's item has the map `sessions` of the sessions that have not ended. Django's session has
 the random id of its entry. The id is not the session's key, so the map does not help to take over a
-session. A page reads the account in any case, and so learns without another request whether its
+session. A page reads the account anyway. Therefore, it knows without another request whether its
 session has ended (`accounts.sessions.middleware`). A session ends two weeks (`SESSION_COOKIE_AGE`)
 after its sign-in at the latest.
 
-Every write is one UpdateItem of single entries under a condition that it makes false itself.
+Every write is one UpdateItem of single entries, under a condition that is false after the write.
 Therefore, a late or repeated write brings no session back. The writes do not increase `version`,
 because no form depends on the sessions.
 
@@ -40,7 +40,7 @@ from dynamo.auth.base_user import new_session_epoch
 from dynamo.client.retries import pause_seconds
 from dynamo.client.writes import Otherwise, Refusal
 
-#: One more sign-in ends the session that was seen longest ago.
+#: The most sessions of an account. A further sign-in ends the session that was seen longest ago.
 MOST = 20
 
 BROWSER_MAX_LENGTH = 200
@@ -97,7 +97,7 @@ def _session(session_id: str, entry: dict[str, object]) -> Session:
 
 
 def first_session(*, browser: str, address: str) -> dict[str, Any]:
-    """Attributes of a new account that begin its first session. Sends no request."""
+    """The attributes of a new account that contain its first session. Sends no request."""
     now = datetime.now(UTC)
     entry = _entry(browser, address, now)
     return {"sessions": {secrets.token_urlsafe(16): entry}, "last_login": now}
@@ -115,7 +115,7 @@ def begin(
     """Record a sign-in and its time, end the session `instead_of`, and return the new session's id.
 
     The writes of `also` are part of the same transaction, at each attempt. Costs 1 request, and 1
-    more for each simultaneous sign-in to the account.
+    more for each other sign-in to the account at the same time.
 
     Raises:
         StaleUser: the account was deleted, deactivated or given another password since `user` was
@@ -185,7 +185,7 @@ def mark_seen(
 
 
 def end(user: AbstractAccount, session_id: str, *, write: Transaction | None = None) -> None:
-    """End one session of `user`. If it had ended or never existed, it is a success.
+    """End one session of `user`. Succeeds also if it had ended or never existed.
 
     Costs 1 request and 1 write unit per KB; nothing if it had ended when `user` was read.
 
@@ -205,9 +205,9 @@ def end(user: AbstractAccount, session_id: str, *, write: Transaction | None = N
 def end_all(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """End every session of `user`, also those that began after it was read.
 
-    If no session began since all were ended, or the account is deleted, it is a success. Costs
-    1 request and 1 write unit per KB, and 1 write more for each other call that ended sessions
-    since `user` was read.
+    Succeeds also if no session began since all were ended, or if the account is deleted. Costs 1
+    request and 1 write unit per KB, and 1 write more for each other call that ended sessions since
+    `user` was read.
 
     Raises:
         StaleUser: others ended sessions and signed in again at each attempt (only one if `write`
@@ -220,18 +220,18 @@ def end_others(user: AbstractAccount, *, write: Transaction | None = None) -> No
     """End all sessions of `user` except the visitor's, also for code that does not read the map.
 
     Sessions that began after `user` was read are ended as well. The visitor's Django session needs
-    the new session auth hash (`accounts.sessions.visitor.keep_signed_in`). Costs as `end_all`.
+    the new session auth hash (`accounts.sessions.visitor.keep_signed_in`). The costs are those of
+    `end_all`.
 
     Raises:
         StaleUser: the visitor's own session was ended meanwhile; the others stay as they were.
-        StaleUser: also in the cases of `end_all`.
+        StaleUser: as in `end_all`.
     """
     _end_all_but(user, user.session_id, write)
 
 
 def _end_all_but(user: AbstractAccount, kept: str | None, write: Transaction | None) -> None:
-    """End every session of `user`. `kept`, the visitor's, stays, unless it was ended in the
-    meantime."""
+    """End every session of `user` except the visitor's, `kept`, if that is still active."""
     epoch = new_session_epoch()
 
     def otherwise(refusal: Refusal) -> Exception | None:
@@ -299,7 +299,7 @@ def _as_stored(user: AbstractAccount, refusal: Refusal) -> AbstractAccount | Non
 def _unless_signed_out(
     user: AbstractAccount, ended: str | None, refusal: Refusal
 ) -> Exception | None:
-    """The error if the visitor's session, unless it is `ended`, was ended by another request."""
+    """The error if another request ended the visitor's session, unless that is `ended`."""
     stored = _as_stored(user, refusal)
     alive_here = stored is not None and user.session_id in stored.sessions_read()
     if user.session_id in {None, ended} or alive_here:

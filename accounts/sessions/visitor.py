@@ -35,9 +35,9 @@ def session_id(request: HttpRequest) -> str | None:
 def note_sign_in(user: AbstractAccount, request: HttpRequest | None, **_signal: object) -> None:
     """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
-    The session of `user.session_id` is recorded already: it began with the registration or in
-    `begin_session`. If the visitor was signed in already, the session gets a new key; Django only
-    draws one for an anonymous visitor.
+    If `user.session_id` is set, the session was recorded at the registration or by `begin_session`.
+    If the visitor was signed in already, the session gets a new key; Django changes the key only
+    for an anonymous visitor.
 
     Raises:
         StaleUser: see `accounts.sessions.services.begin`.
@@ -73,12 +73,15 @@ def begin_session(
 def register_signed_in(
     request: HttpRequest, *, write: Transaction | None = None, **values: Any
 ) -> AbstractAccount:
-    """`accounts.services.register`, with the visitor's session. This saves the write of `begin`.
+    """Like `accounts.services.register`, with the visitor's session.
 
-    The account's `session_id` is that of the session, for `login`. If the form was sent before, it
-    has none, and the session begins as any other.
+    This saves the write of `begin`.
 
-    Raises as `register`, and as `accounts.limits.attempts.is_password_of` if it is sent again.
+    The returned account has the `session_id` for `login`. If the form was sent before, it has none,
+    and `login` begins the session.
+
+    Raises the errors of `register`, and those of `accounts.limits.attempts.is_password_of` if the
+    form was sent before.
     """
     signing_in = sessions.first_session(**from_where(request))
     is_password = partial(attempts.is_password_of, client=counted_client(request))
@@ -95,7 +98,7 @@ def register_signed_in(
 
 
 def from_where(request: HttpRequest) -> dict[str, Any]:
-    """What the account's map says about a session that begins now."""
+    """The values that the account's map stores for a session that begins now."""
     return {"browser": request.META.get("HTTP_USER_AGENT", ""), "address": address(request)}
 
 
@@ -118,9 +121,9 @@ def keep_signed_in(request: HttpRequest, user: AbstractAccount) -> None:
 
 
 def end_other_session(request: HttpRequest, user: AbstractAccount) -> None:
-    """If the visitor is signed in to another account than `user`, end that session.
+    """End the visitor's session if it belongs to another account than `user`.
 
-    Costs then 1 read and the write of `sessions.end`.
+    In that case, it costs 1 read and the write of `sessions.end`.
     """
     other = request.session.get(SESSION_KEY)
     ending = session_id(request)

@@ -114,6 +114,6 @@ def _explained_os_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of our output left; the files are fine
+        raise  # the program that read our output has ended; the files are complete
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}.") from error
