@@ -303,7 +303,7 @@ class _Signer:
         self, operation: str, body: bytes, credentials: ReadOnlyCredentials, epoch_seconds: float
     ) -> dict[str, str]:
         """The headers of a request with this body, all of them signed."""
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(epoch_seconds))
+        stamp = _stamp(int(epoch_seconds))
         # In the order of their names, as they are signed.
         signed = {"content-type": _CONTENT_TYPE, "host": self._host, "x-amz-date": stamp}
         if credentials.token:
@@ -325,6 +325,12 @@ class _Signer:
             f"SignedHeaders={names}, Signature={signature}"
         )
         return {**signed, "Authorization": authorization}
+
+
+@lru_cache(maxsize=1)
+def _stamp(epoch_seconds: int) -> str:
+    """The time of a signature: the same for all requests of a second, because it takes 3 µs."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(epoch_seconds))
 
 
 @lru_cache(maxsize=4)

@@ -276,6 +276,8 @@ def number_text(number: Decimal | float | str) -> str:
     Raises:
         ValueError: DynamoDB cannot store it exactly.
     """
+    if type(number) is int and abs(number) < 10**_NUMBERS.prec:
+        return str(number)
     try:
         # A float is the number that it is written as.
         number = Decimal(float.__repr__(number) if isinstance(number, float) else number)
