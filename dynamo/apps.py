@@ -10,18 +10,18 @@ from dynamo.runtime.no_database.base import use_here
 
 
 class DynamoConfig(AppConfig):
-    """Completes the settings, and refuses in words what needs a relational database."""
+    """Completes the settings. Without a relational database, its use raises a clear error."""
 
     name = "dynamo"
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        # Here, because the models of Django's apps open a connection.
+        # This comes before the models of Django's apps, which open a connection.
         use_here()
 
     def ready(self) -> None:
         complete(settings)
         project: Any = settings
         if not project.is_overridden("TEST_RUNNER"):
-            # Django's would let tests reach the tables in use.
+            # With Django's runner, tests could reach the tables in use.
             project.TEST_RUNNER = RUNNER

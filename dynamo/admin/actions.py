@@ -161,7 +161,7 @@ class ActionAdmin(ListAdmin[M]):
         return bool(has(request, *on) if has else user.has_perm(self.permission(permission)))
 
     def _permissions_for(self, request: HttpRequest, function: object, item: M | None) -> list[str]:
-        """Those permissions of an action that the user has; it needs one."""
+        """The permissions of an action that the user has. One of them is enough."""
         needed = getattr(function, "allowed_permissions", None) or ["change"]
         return [entry for entry in needed if self._is_permitted(request, entry, item)]
 
@@ -191,7 +191,7 @@ class ActionAdmin(ListAdmin[M]):
     def get_actions(
         self, request: HttpRequest, action_location: object = None
     ) -> dict[str, Described]:
-        """By name: the function, its name and its description, of those that the user may call."""
+        """The actions that the user may call: function, name and description, by name."""
         is_left_out = self.actions is None or IS_POPUP_VAR in request.GET
         named = {} if is_left_out else self._named_actions()
         return {
@@ -234,7 +234,7 @@ class ActionAdmin(ListAdmin[M]):
         names = request.POST.getlist("action") or [""]
         name = names[-1 if request.POST.get("index") == "1" else 0]
         back = request.get_full_path()
-        # A search shows at most a page and the exact value of each field.
+        # A search shows at most one page, and the items with the exact value of a field.
         most = (self.list_per_page + 1) * (len(self.get_search_fields(request)) or 1)
         if len(selected) > most:
             bound = _("Select at most %(count)s items. No items have been changed.")
@@ -313,7 +313,8 @@ class ActionAdmin(ListAdmin[M]):
                 called = name_of(whole[key]) if key in whole else f"{self.opts.verbose_name} {key}"
                 results.setdefault(result, []).append(called)
             for (level, text), names in results.items():
-                # In quotation marks, because the page begins a message with a capital letter.
+                # The name is in quotation marks, because the page begins a message with a capital
+                # letter.
                 parts = [", ".join(f"“{name}”" for name in names), text]
                 if level == messages.SUCCESS:
                     parts.reverse()
@@ -359,7 +360,7 @@ class ActionAdmin(ListAdmin[M]):
         seen: object,
         reason: str,
     ) -> tuple[int, str]:
-        """Run an action on one item; the level and the text of its result."""
+        """Run an action on one item. Returns the level and the text of the message about it."""
         if item is None:
             return messages.WARNING, str(GONE)
         if isinstance(item, DamagedRow):

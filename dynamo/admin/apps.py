@@ -18,7 +18,7 @@ def _check(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[ch
 
 
 class SimpleAdminConfig(AppConfig):
-    """Like contrib's, without automatic discovery. A subclass may name another `default_site`."""
+    """Like contrib's config, without automatic discovery. A subclass may set `default_site`."""
 
     name = "dynamo.admin"
     label = "admin"

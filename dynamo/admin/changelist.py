@@ -43,9 +43,9 @@ class Source:
 
 
 def sources(model: type[Model]) -> list[Source]:
-    """The table and its indexes; those that have all attributes first.
+    """The table and its indexes; those that have all attributes come first.
 
-    Left out are indexes whose partition key has several attributes.
+    Indexes whose partition key has several attributes are left out.
     """
     indexes = sorted(
         model._indexes.values(), key=lambda index: index.Meta.projection.projection_type != "ALL"
@@ -114,13 +114,14 @@ class ChangeList:
         self.filter_specs = [Filter(item, self) for item in model_admin.get_list_filter(request)]
         self.has_filters = bool(self.filter_specs)
         self.has_active_filters = bool(self.filters)
-        #: Whether it is the list of a look-up, in a window of its own.
+        #: Whether the list is a look-up, which has its own window.
         self.is_popup = IS_POPUP_VAR in request.GET
         self.params: dict[str, str] = {IS_POPUP_VAR: "1"} if self.is_popup else {}
         self.clear_all_filters_qs = f"?{urlencode(self.params)}"
         self.after = request.GET.get(PAGE_VAR) or None
         ordering = next(iter(model_admin.get_ordering(request)), "")
-        #: The one Query that reads the list, and its partition; None: the table itself.
+        #: The source of the one Query that reads the list, and its partition; None for the whole
+        #: table.
         self.source, self.partition = self._source(ordering)
         asked = request.GET.get(ORDER_VAR, "")
         if asked.removeprefix("-").isdecimal():
@@ -135,7 +136,8 @@ class ChangeList:
         self.list_display_links = links and [self.columns.get(link, link) for link in links]
         if self.show_admin_actions:
             self.list_display.insert(0, "action_checkbox")
-        # Both are equal, so that the page shows no count and offers no selection of other pages.
+        # Both counts are equal, so that the page shows no count and offers no selection of other
+        # pages.
         self.result_count = self.full_result_count = len(self.result_list)
         self.count_note = model_admin.count_note(request)
         self.is_too_short = bool(self.query) and model_admin.is_too_short(request, self.query)
@@ -155,7 +157,7 @@ class ChangeList:
     def _reference_columns(
         self, request: HttpRequest, shown: Sequence[Column]
     ) -> dict[Column, Column]:
-        """Show a `Reference` by the name of its item, if the user may see that; else by its key.
+        """Columns that show a `Reference` as its item's name, or as its key for other users.
 
         Costs 1 request for each model that they refer to.
         """
@@ -189,7 +191,7 @@ class ChangeList:
 
     @property
     def sortable_by(self) -> list[Column | None]:
-        """The sort key, by which the list is always sorted."""
+        """Only the sort key, because the list is always sorted by it."""
         if self.source is None or self.query:
             return []
         return [self.columns.get(self.source.sort or "", self.source.sort)]
@@ -220,14 +222,17 @@ def _reference_column(name: str, label: StrOrPromise, names: Mapping[object, str
 
 
 class ListAdmin(Options[M]):
-    """The list of a ModelAdmin, as far as one Query serves it."""
+    """The list of a ModelAdmin. One Query reads a page of it."""
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         return ChangeList(request, self)
 
     @method_decorator(sensitive_post_parameters())
     def changelist_view(self, request: HttpRequest, extra_context: Context = None) -> HttpResponse:
-        """A page of the list, which costs what `get_page` costs; or an action on selected items."""
+        """Show a page of the list, or run an action on selected items.
+
+        Costs as much as `get_page`.
+        """
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         if request.method == "POST" and (actions := self.get_actions(request)):
@@ -251,7 +256,8 @@ class ListAdmin(Options[M]):
             "action_form": action_form,
             "selection_note": djangos_text("0 of %(cnt)s selected") % count,
             "is_popup": changelist.is_popup,
-            # Not in the window of a look-up, because an added item would not be chosen there.
+            # The window of a look-up has no such button, because an added item would not be chosen
+            # there.
             "has_add_permission": not changelist.is_popup and self.has_add_permission(request),
             **{option: getattr(self, option) for option in options},
             **(extra_context or {}),
@@ -271,11 +277,11 @@ class ListAdmin(Options[M]):
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
     ) -> Page[M]:
-        """A page of the items that `search_fields` find: those of the first field first.
+        """A page of the items that `search_fields` find, in the order of these fields.
 
         A unique attribute finds the item with the value; if it is searchable, also the items whose
         values begin with it. A partition key finds the items of that partition. Costs 2 requests
-        for each unique attribute, 2 more if it is searchable, 1 for each partition key.
+        for each unique attribute, 2 more if it is searchable, and 1 for each partition key.
 
         Raises:
             BadCursor: `after` belongs to another list.
@@ -356,5 +362,8 @@ class ListAdmin(Options[M]):
         return {"after": after, "limit": limit, "scope": "admin", "damaged": DamagedRow}
 
     def count_note(self, request: HttpRequest) -> object:
-        """What the list says about the number of items, which a stored report may know."""
+        """The text about the number of items.
+
+        A subclass can take the number from a stored report.
+        """
         return ""

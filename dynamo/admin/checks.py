@@ -68,7 +68,7 @@ _PROCESSORS = (
 def check_admin(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
     """Check what is registered. Costs no request."""
     found: list[CheckMessage] = []
-    # A check stays registered when a test has installed the app for a while.
+    # The check remains registered after a test has installed the app for some time.
     if not apps.is_installed("dynamo.admin"):
         return found
     for site in list(all_sites):
@@ -115,7 +115,7 @@ def check_model_admin(model_admin: ListAdmin) -> list[CheckMessage]:
     ]
 
 
-#: The text of each problem, and a hint what to declare instead.
+#: The text of each problem, and a hint about what to declare instead.
 Problems = Iterator[tuple[str, str | None]]
 
 
@@ -174,7 +174,7 @@ def _not_asked(model_admin: Any) -> Problems:
             yield text, f"def {name}({arguments}): …"
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
-    # UserAdmin overrides the method, and a class that rejects all changes of accounts does, too.
+    # UserAdmin overrides the method, and so does a class that rejects all changes of accounts.
     is_open = own.has_change_permission is ListAdmin.has_change_permission
     if is_open and issubclass(model_admin.model, AbstractUser):
         yield (
@@ -200,7 +200,7 @@ _LISTS = """
 
 
 def _shapes(model_admin: Any) -> Problems:
-    """Options that the other checks could not read."""
+    """Options of a wrong type, which the other checks could not read."""
     for option in [*_LISTS.split(), "actions", "fields", "ordering"]:
         if isinstance(value := getattr(model_admin, option), str):
             yield f"{option} must be a list, not a text.", f"{option} = [{value!r}]"
@@ -239,7 +239,7 @@ def _names(model_admin: Any) -> Problems:
 
 
 def _queries(model_admin: ListAdmin) -> Problems:
-    """Options that no Query can serve: all items would have to be read."""
+    """Options that no Query can serve, because all items would have to be read."""
     model = model_admin.model
     partitions = {source.partition for source in sources(model)}
     ordering = next(iter(model_admin.ordering or ()), "")

@@ -1,4 +1,4 @@
-"""How pages identify items: by keys in URLs, by names, and by rows for what cannot be read.
+"""How pages identify items: keys in URLs, names, and rows for items that cannot be read.
 
 `red_2Fblue,7` is the key of the seat 7 of the hall red/blue: commas separate the parts of a key.
 ASCII letters, digits, hyphens and characters beyond ASCII stand for themselves. Every other
@@ -30,7 +30,7 @@ def id_of_key(model: type[Model], key: Item) -> str:
 
 
 def id_of(item: Model) -> str:
-    """The key of an item as one text, fit for a URL."""
+    """The key of an item as one text that can be part of a URL."""
     return id_of_key(type(item), item._key())
 
 
@@ -52,8 +52,11 @@ def with_id(model: type[M], text: str) -> M | None:
 
 
 def name_of(item: Model, *, is_new: bool = False) -> str:
-    """What pages and the audit log call an item that is stored, or new; of a mere key, the key."""
-    # `__str__` may need values that are not there: an index may lack some, a mere key lacks all.
+    """The name of an item in pages and in the audit log.
+
+    If only the key is known, it is the key.
+    """
+    # `__str__` may need values that are absent: an index may lack some, and a key lacks all.
     if item.stored or is_new:
         with suppress(AttributeError, TypeError):
             return str(item)
@@ -74,7 +77,7 @@ class TemplateItem:
     """An item with the `pk` that contrib.admin's templates put into URLs."""
 
     def __init__(self, item: Model) -> None:
-        # A lazy text is not quoted once more.
+        # `quote` leaves a lazy text as it is, so that it is not quoted twice.
         self._item, self.pk = item, lazystr(id_of(item))
 
     def __getattr__(self, name: str) -> Any:

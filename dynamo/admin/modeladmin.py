@@ -33,7 +33,7 @@ from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
 from dynamo.wire.fields import AttributeField
 
-#: As many words of a name as contrib.admin shows next to a key.
+#: contrib.admin shows this many words of a name next to a key.
 NAME_WORDS = 14
 
 
@@ -55,9 +55,9 @@ class LinesField(forms.CharField):
 
 
 class ReferenceWidget(widgets.ForeignKeyRawIdWidget):
-    """That of contrib's `raw_id_fields`. Costs 1 request, which reads the item that is named.
+    """The widget of contrib's `raw_id_fields`. Costs 1 request, which reads the chosen item.
 
-    `model_admin` has the pages of the model that the reference is to.
+    `model_admin` has the pages of the model that the reference names.
     """
 
     def __init__(self, model_admin: Any) -> None:
@@ -142,7 +142,7 @@ class ModelAdmin(ActionAdmin[M]):
     # Fields -----------------------------------------------------------------------------------
 
     def get_fields(self, request: HttpRequest, obj: M | None = None) -> Fields:
-        """By default each editable attribute, even if no form field can edit it."""
+        """By default, all editable attributes, even those that no form field can edit."""
         if self.fields:
             return self.fields
         own = self.form._meta
@@ -220,7 +220,7 @@ class ModelAdmin(ActionAdmin[M]):
             raise PermissionDenied
         if object_id is not None and obj is None:
             # If the item was deleted in the meantime, the page shows what was typed. With a request
-            # id instead of a version it would be added, which is another right.
+            # id instead of a version, the form would add the item, which needs another right.
             obj = with_id(self.model, object_id) if VERSION in request.POST else None
             if obj is None:
                 return self._gone(request, object_id)
@@ -255,7 +255,7 @@ class ModelAdmin(ActionAdmin[M]):
     def _context_of_form(
         self, request: HttpRequest, obj: M | None, adminform: helpers.AdminForm
     ) -> dict[str, object]:
-        """What contrib's template shows of the form and its item, and what the user may do."""
+        """The context for contrib's template: the form and its item, and what the user may do."""
         form: Any = adminform.form
         absolute_url = self.get_view_on_site_url(obj)
         actions = {} if obj is None else self.get_actions(request)
@@ -297,7 +297,7 @@ class ModelAdmin(ActionAdmin[M]):
     def _plan(
         self, request: HttpRequest, obj: M, may_write: bool
     ) -> tuple[list[Any], list[str], type[ModelForm[M]]]:
-        """The fieldsets, what of them is only shown, and the form of the rest."""
+        """The fieldsets, the names of fields that are only shown, and the form of the others."""
         fieldsets = list(self.get_fieldsets(request, obj))
         names = flatten_fieldsets(cast(Any, fieldsets))
         readonly = [*self.get_readonly_fields(request, obj)] if may_write else names
@@ -310,7 +310,7 @@ class ModelAdmin(ActionAdmin[M]):
         fields = [name for name in names if name not in readonly]
         known = [field for field in fields if field in self.opts.by_name]
         form = self.get_form(request, obj, change=obj is not None, fields=known)
-        # Attributes that form fields cannot show without loss.
+        # Form fields cannot show these attributes without loss.
         left = [field for field in fields if field not in form.base_fields]
         return fieldsets, [*readonly, *left], form
 
@@ -319,7 +319,7 @@ class ModelAdmin(ActionAdmin[M]):
         more = self.confirm_fields(request, dangerous)
         form.fields.update(more)
         for name, field in form.fields.items():
-            # An input element has one line, and would lose the line breaks.
+            # An input element has one line, so the line breaks would be lost.
             is_line = type(field.widget) is widgets.AdminTextInputWidget
             if isinstance(field.widget, widgets.AdminSplitDateTime):
                 for part, text in zip(field.widget.widgets, ("Date:", "Time:"), strict=True):
@@ -390,7 +390,7 @@ class ModelAdmin(ActionAdmin[M]):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Context = None
     ) -> HttpResponse:
-        """The audit log of an item, also of one that was deleted. Costs 2 requests."""
+        """The audit log of an item, even if the item was deleted. Costs 2 requests."""
         obj = with_id(self.model, object_id)
         if obj is None:
             return self._gone(request, object_id)
@@ -414,7 +414,7 @@ _RIGHTS = ("is_staff", "is_superuser", "permissions", "groups")
 
 
 class UserAdmin(ModelAdmin[M]):
-    """For users of `dynamo.auth`: a new one gets a password, and no page shows its hash.
+    """For users of `dynamo.auth`: a new user gets a password, and no page shows its hash.
 
     Only a superuser grants rights, and changes or deletes another member of staff.
     """

@@ -7,10 +7,10 @@ auditlog
 
     action, byPk, byName, onPk, onName, model, what, address, reason (S)
 
-Therefore, "what was done recently" and "what was done to this item" are each one consistent Query
-of one partition, newest first; an index could not be read consistently. Each of the two items costs
-2 write units. A month's partition takes 500 actions per second. Names are stored as they were at
-that time. Of a change, the names of the attributes are stored, not their values. Entries are never
+Therefore, one consistent Query of one partition answers "what was done recently" or "what was done
+to this item", newest first. An index could not be read consistently. Each of the two items costs 2
+write units. A month's partition takes 500 actions per second. Names are stored as they were at that
+time. An entry about a change has the names of the attributes, not their values. Entries are never
 changed and never expire, even if the item is deleted.
 """
 
@@ -93,7 +93,7 @@ class LogEntry(PlainModel):
 
     @property
     def content_type(self) -> object:
-        """What index pages show below the item: the project's action, or else the model."""
+        """The text that index pages show below the item: the project's action, or the model."""
         options = (getattr(model, "_meta", None) for model in all_models())
         label = self.model_label
         names = (
@@ -151,7 +151,7 @@ def record(
     address: str = "",
     reason: str = "",
 ) -> None:
-    """Add the entries of an action to its transaction: one, or two of an action on an item."""
+    """Add the entry of an action to its transaction; for an action on an item, two entries."""
     now = datetime.now(UTC)
     entry_id = f"{now.isoformat(timespec='microseconds')}#{uuid.uuid4()}"
     shown: dict[str, object] = {"action": action, "by": by, "by_name": by_name, "reason": reason}
@@ -167,7 +167,10 @@ def record(
 
 
 def _stored_before(_refusal: Refusal) -> None:
-    """The id is random, so a stored entry that has it is this one: its reply was lost."""
+    """Accept an entry that is stored already.
+
+    Its id is random, so the reply to this write was lost.
+    """
 
 
 def _damaged_entry(stored: Item, error: DamagedItem) -> LogEntry:
@@ -178,14 +181,14 @@ def _damaged_entry(stored: Item, error: DamagedItem) -> LogEntry:
 
 @dataclass(frozen=True)
 class Entries:
-    """Some entries, newest first; `before` is where the next page begins, None at the end."""
+    """Some entries, newest first. The next page begins at `before`, which is None at the end."""
 
     actions: list[LogEntry]
     before: str | None
 
 
 def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
-    """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
+    """A page of the entries before the id `before`. Costs 1 request, 1 read unit per 4 KB."""
     below = LogEntry.id < before[:ID_MAX_LENGTH] if before else None
     stored = LogEntry.query(journal, below, scan_index_forward=False, limit=limit + 1)
     found: list[LogEntry] = list(Results(LogEntry, stored, _damaged_entry))

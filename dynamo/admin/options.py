@@ -30,14 +30,14 @@ from dynamo.model.references import Reference
 if TYPE_CHECKING:
     from dynamo.auth.models import AbstractUser
 
-#: What a caller adds to the context of a page.
+#: The values that a caller adds to the context of a page.
 Context = Mapping[str, object] | None
-#: Names of fields; those that a line shows side by side are a sequence.
+#: Names of fields. Fields that share a line are a sequence.
 Fields = Sequence[str | Sequence[str]]
 
 
 def user_of(request: HttpRequest) -> AbstractUser:
-    """The user of `request`, for type checkers one of `dynamo.auth`.
+    """The user of `request`, typed as a user of `dynamo.auth`.
 
     A project may have another user model.
     """
@@ -54,7 +54,7 @@ Column = str | Callable[..., object]
 
 
 class Options(_BaseModelAdmin, Generic[M]):
-    """What a ModelAdmin may set, and the page that each of its views answers with."""
+    """The options of a ModelAdmin, and how its views render a page."""
 
     model: type[M]
 
@@ -65,15 +65,15 @@ class Options(_BaseModelAdmin, Generic[M]):
     ordering: Sequence[str] = ()
     search_fields: Sequence[str] = ()
     search_help_text: object = None
-    #: The list shows this partition of this index (`Member.by_club`) at first; else the table.
+    #: The list first shows this partition of this index (`Member.by_club`); without it, the table.
     list_index: GlobalSecondaryIndex | None = None
     list_partition: object = None
-    #: None: no actions, not even those of the site.
+    #: With None there are no actions, not even those of the site.
     actions: Sequence[Column] | None = ()
     action_form: Any = ActionForm
     actions_on_top = actions_selection_counter = True
     actions_on_bottom = save_on_top = False
-    #: Further options that no page asks, which `check` reports.
+    #: Further options that no page uses. `check` reports them.
     not_asked = ""
     #: Which of `add`, `change` and `delete` ask for the password.
     dangerous: Sequence[str] = ()
@@ -108,7 +108,7 @@ class Options(_BaseModelAdmin, Generic[M]):
         def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool: ...
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # A numbered item is issued in a transaction of its own, without the audit log.
+        # A numbered item is issued in a separate transaction, without the audit log.
         return not self.model._never_deleted and super().has_add_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
@@ -144,7 +144,9 @@ class Options(_BaseModelAdmin, Generic[M]):
     def _render(
         self, request: HttpRequest, name: str, own: str | None, context: dict[str, object]
     ) -> TemplateResponse:
-        """A page: by the first template of contrib.admin's places that exists, else ours."""
+        """Render a page with the first existing template that contrib.admin would use, else with
+        ours.
+        """
         request.current_app = self.admin_site.name
         app = self.opts.app_label
         model = self.opts.model_name

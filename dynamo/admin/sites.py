@@ -1,7 +1,7 @@
 """The site: index, sign-in, and the pages of each registered model, under contrib.admin's names.
 
 A page asks `has_perm` when it is opened and when its form is sent. The right can still end before
-the write. Therefore, each write also requires that what gave the right is still stored.
+the write. Therefore, each write also requires that the source of the right is still stored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dynamo.transactions import Transaction
 AdminClass = TypeVar("AdminClass", bound=type[ModelAdmin])
 
 
-#: The entries of a transaction that write; the other kind only requires a condition.
+#: The kinds of a transaction's entries that write. The other kind only requires a condition.
 _WRITES = ("Put", "Update", "Delete")
 
 
@@ -49,9 +49,9 @@ class RightsLost(DynamoError):
 
 @dataclass(frozen=True)
 class Right:
-    """What an item must have: these values, and these elements of its sets.
+    """A requirement of an item: it has these values, and these elements of its sets.
 
-    `also` is a further condition, of what changes without a new version of the item.
+    `also` is a further condition, on an attribute that can change while the version does not.
     """
 
     item: Model
@@ -64,7 +64,7 @@ class Right:
         condition = self.item._exists_condition()
         for name, value in self.values.items():
             has_value = attributes[name] == value
-            # An item that is stored without the attribute is read with its constant default.
+            # An item without the attribute is read with its constant default.
             if attributes[name].default == value:
                 has_value = has_value | attributes[name].does_not_exist()
             condition = condition & has_value
@@ -88,7 +88,7 @@ _AdminSite: Any = contribs.AdminSite
 
 
 class AdminSite(_AdminSite):
-    """Contrib's site, for models of this library. Models of a relational database are left out."""
+    """Contrib's site for models of this library. Models of a relational database are left out."""
 
     _registry: dict[type[Model], ModelAdmin]
 
@@ -96,7 +96,7 @@ class AdminSite(_AdminSite):
         super().__init__(name)
         # This action replaces contrib's, which has the same name.
         self.add_action(delete_selected)
-        #: Models that cannot be registered, with their ModelAdmin: `check` names them.
+        #: Models that cannot be registered, with their ModelAdmin. `check` reports them.
         self.refused: list[tuple[object, object]] = []
 
     def register(
@@ -118,7 +118,7 @@ class AdminSite(_AdminSite):
                 self.refused.append((model, admin_class))
 
     def unregister(self, model_or_iterable: type[Model] | Iterable[type[Model]]) -> None:
-        """Take models back, so that another ModelAdmin can be registered for them.
+        """Remove models, so that another ModelAdmin can be registered for them.
 
         Raises:
             NotRegistered
@@ -128,14 +128,15 @@ class AdminSite(_AdminSite):
     # Who may do what ------------------------------------------------------------------------------
 
     def rights(self, request: HttpRequest, permission: str) -> list[Right]:
-        """What must still be stored if the user of `request` has `permission` now.
+        """The requirements that are stored now if the user of `request` has `permission`.
 
         The user is active and staff, and is a superuser, has the permission, such as
         "members.change_member", or is in a group that has it. If `has_perm` of another backend
-        decides, its decision cannot be part of a transaction. What is read of the groups counts for
-        `has_perm` from then on.
+        decides, its decision cannot be part of a transaction. `has_perm` uses the groups that this
+        reads from then on.
 
-        Costs 1 request for each group of a user who has the permission by a group.
+        Costs at most 1 request for each of the user's groups; none if the user has it without a
+        group.
         """
         user = user_of(request)
         if not isinstance(cast(object, user), Model):
@@ -157,8 +158,8 @@ class AdminSite(_AdminSite):
     def may_write(self, request: HttpRequest, item: object) -> bool:
         """Whether the user of `request` may write `item`, whatever the permission and the page.
 
-        Only a superuser writes the account of another member of staff: a changed email address is
-        enough to set a password by a reset link. `commit` asks this of each write.
+        Only a superuser may write the account of another member of staff, because a changed email
+        address is enough to set a password by a reset link. `commit` checks this for each write.
         """
         # Imported here, because the module needs the apps, which are loaded later.
         from dynamo.auth.models import AbstractUser
@@ -186,17 +187,16 @@ class AdminSite(_AdminSite):
         on: Model | None = None,
         **about: str,
     ) -> bool:
-        """Commit `write` together with its entries in the audit log. False if it was done before.
+        """Commit `write` with its entries in the audit log. Returns False if it was done before.
 
-        `about` is `what` was done and the `reason`, for the entries; see `record`.
+        `about` has the `what` and the `reason` of the entries; see `record`.
 
         Costs in addition 2 write units for each of 2 entries (1 without `on`), and 2 for the check
         of the user's rights.
 
         Raises:
             PermissionDenied: the user no longer has the right, or `may_write` refused an item;
-                nothing was written.
-            what `Transaction.commit` raises.
+                nothing was written. The errors of `Transaction.commit`.
         """
         user = user_of(request)
         written: list[object] = [entry.about for entry in write]
@@ -219,9 +219,9 @@ class AdminSite(_AdminSite):
             try:
                 write.check(right.item, right.condition(), otherwise=RightsLost(str(user.pk)))
             except ValueError as error:
-                # A transaction takes each item once. The write of an item that gives the right is
-                # under its version, so it suffices that the item had it when it was read. The write
-                # of an item of another model with the same key does not show this.
+                # A transaction takes each item once. If it writes the item that gives the right,
+                # the condition on its version suffices, because the item gave the right when it was
+                # read. This does not hold for an item of another model with the same key.
                 own = [item for item in written if isinstance(item, right.item.__class__)]
                 if right.item not in own or not right.holds(own[own.index(right.item)]):
                     raise PermissionDenied from error
@@ -238,7 +238,7 @@ class AdminSite(_AdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: Context = None
     ) -> HttpResponseBase:
-        """As contrib's, with the view of `dynamo.auth`."""
+        """Like contrib's method, with the view of `dynamo.auth`."""
         # Imported here, because the forms need the user model, which is loaded later.
         from django.contrib.admin.forms import AdminPasswordChangeForm
 
@@ -293,7 +293,7 @@ class AdminSite(_AdminSite):
 
 
 class _NewestEntries:
-    """What contrib.admin's tag does with a QuerySet."""
+    """The methods of a QuerySet that contrib.admin's tag calls."""
 
     by: str | None = None
 

@@ -5,10 +5,10 @@ from dynamo.auth import AbstractUser
 As an app (`dynamo.auth` before `django.contrib.auth`) it brings `createsuperuser` and
 `changepassword`. The authentication backend is `dynamo.auth.backends.UserBackend`.
 
-`models` is the user: names, flags, and how it is found; `base_user` has passwords and sessions,
-`managers` creates users; `permissions` says what a user or a group may do. `usernames`,
-`addresses` and `passwords` are the rules of these values. `backends`, `forms`, `views` and `urls`
-are Django's, for these users.
+`models` has the user with its names and flags, and finds users; `base_user` has passwords and
+sessions; `managers` creates users; `permissions` has users' and groups' permissions. `usernames`,
+`addresses` and `passwords` have the rules of these values. `backends`, `forms`, `views` and `urls`
+adapt Django's to these users.
 """
 
 

@@ -36,11 +36,11 @@ def clean_email(address: str) -> str:
 
 
 def clean_new_email(address: str) -> str:
-    """An email address that an account may get: as `clean_email`, with one spelling per mailbox.
+    """An address that a new account may have: like `clean_email`, with one spelling per mailbox.
 
     `"ann"@example.org` is the mailbox of `ann@example.org`, but would be another account. `sam`
-    with a long s (U+017F) is another mailbox, but compared as `sam`, so letters beyond ASCII that
-    fold into ASCII are refused. An account that has such an address can keep it.
+    with a long s (U+017F) is another mailbox, but would be compared as `sam`. Therefore, letters
+    beyond ASCII that fold into ASCII are refused. An account that has such an address can keep it.
     """
     local, _at, _domain = clean_email(address).rpartition("@")
     if '"' in local:

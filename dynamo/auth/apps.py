@@ -12,7 +12,10 @@ class AuthConfig(AppConfig):
     label = "dynamo_auth"
 
     def ready(self) -> None:
-        """Tests that override INSTALLED_APPS install apps whose models were imported before."""
+        """Install user models that were imported earlier.
+
+        Tests that override INSTALLED_APPS need this.
+        """
         from dynamo.auth.models import AbstractUser
 
         for model in AbstractUser.__subclasses__():

@@ -30,9 +30,9 @@ class UserBackend(_Base):
         password: str | None = None,
         **credentials: object,
     ) -> AbstractUser | None:
-        """The user with this username or email address, if password and user are right.
+        """The user with this username or email address, if active and the password is right.
 
-        As in Django, the value of USERNAME_FIELD also has the name of that attribute: `email=…`.
+        As in Django, the value of USERNAME_FIELD can also be passed under its name: `email=…`.
         Costs as much as `verified`, and raises its errors.
         """
         model: Any = get_user_model()
@@ -43,9 +43,9 @@ class UserBackend(_Base):
 
     @sensitive_variables()
     def verified(self, request: HttpRequest | None, who: str, password: str) -> AbstractUser | None:
-        """The user with this username or email address, if password and user are right.
+        """The user with this username or email address, if active and the password is right.
 
-        Sends the same requests and hashes the same, whether or not the user exists. Costs 2
+        Sends the same requests and makes the same hash, whether or not the user exists. Costs 2
         requests and 2 read units.
 
         Raises:
@@ -68,7 +68,7 @@ class UserBackend(_Base):
         return user if user and self.user_can_authenticate(user) else None
 
     def get_user_permissions(self, user_obj: AbstractUser, obj: object = None) -> set[str]:
-        """The permissions of the user alone; a superuser has all.
+        """The user's own permissions; all permissions for a superuser.
 
         As in Django, nobody has permissions on a single `obj`.
         """
@@ -85,7 +85,7 @@ class UserBackend(_Base):
 
     def has_perm(self, user_obj: AbstractUser, perm: str, obj: object = None) -> bool:
         """Whether the user or one of the groups has the permission."""
-        # Groups are read only if the user's own permissions do not have it.
+        # Groups are read only if the user's own permissions do not contain it.
         return perm in self.get_user_permissions(user_obj, obj) or (
             perm in self.get_group_permissions(user_obj, obj)
         )
@@ -101,15 +101,15 @@ class UserBackend(_Base):
 
 
 class RemoteUserBackend(UserBackend, _RemoteUserBackend):
-    """Django's, for users that the web server signs in, with permissions as `UserBackend`.
+    """Django's backend for users whom the web server signs in; permissions as in `UserBackend`.
 
-    `create_unknown_user`, `clean_username` and `configure_user` are Django's. A new user has no
-    password, and no email address unless that is its USERNAME_FIELD.
+    `create_unknown_user`, `clean_username` and `configure_user` work as in Django. A new user has
+    no password, and an email address only if that is its USERNAME_FIELD.
     """
 
     authenticate = _RemoteUserBackend.authenticate
     aauthenticate = _RemoteUserBackend.aauthenticate
-    # Taken from BaseBackend, because those of ModelBackend need the ORM.
+    # These methods come from BaseBackend, because those of ModelBackend need the ORM.
     aget_user = _Base.aget_user
     get_all_permissions = _Base.get_all_permissions
     aget_user_permissions = _Base.aget_user_permissions

@@ -57,7 +57,7 @@ class AbstractBaseUser(Model):
     #: Whether `record_sign_in` is called after each sign-in.
     records_sign_ins: ClassVar[bool] = True
 
-    #: The password that this object got, and its hash, until it is stored.
+    #: The password that was set on this object, and its hash, until it is stored.
     _typed: tuple[str, str] | None = None
 
     # Passwords ------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class AbstractBaseUser(Model):
         """Hash `raw_password` into `password`; `save` stores it.
 
         When it is stored, `password_changed` of the password validators is called, as in Django.
-        None: the user has no usable password.
+        With None, the user has no usable password.
 
         Raises:
             Busy: too many hashes at once in this process.
@@ -84,7 +84,7 @@ class AbstractBaseUser(Model):
     def check_password(self, raw_password: str) -> bool:
         """Whether this is the password. If it is and the hash is outdated, upgrade the hash.
 
-        Sends no request. If the hash is outdated: 1 request and 1 write unit.
+        Sends no request, unless the hash is outdated: then it costs 1 request and 1 write unit.
 
         Raises:
             Busy: too many hashes at once in this process; the password was not checked.
@@ -103,9 +103,9 @@ class AbstractBaseUser(Model):
     def upgrade_hash(self, raw_password: str, *, write: Transaction | None = None) -> None:
         """Store the same password with the current hasher, if the hash is still the one we read.
 
-        If the hash changed, but matches this password (a lost reply, two sign-ins at once), it is a
-        success, and this object gets the stored user. Otherwise a session would carry the outdated
-        hash and end. Costs 1 request and 1 write unit.
+        If the hash changed, but matches this password (a lost reply, two sign-ins at once), the
+        call succeeds, and this object gets the stored user. Otherwise, the session would have the
+        outdated hash and end. Costs 1 request and 1 write unit.
 
         Raises:
             Stale: the user has another password now, or was deleted.
@@ -130,19 +130,20 @@ class AbstractBaseUser(Model):
     get_session_auth_fallback_hash = _user.get_session_auth_fallback_hash
 
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
-        """The value that each session carries. It changes with the password and the epoch."""
+        """The value that is stored in each session. It changes with the password and the epoch."""
         salt = f"{self._meta.label}.get_session_auth_hash"
         value = f"{self.password} {self.session_epoch}"
         return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()
 
     def end_sessions(self, *, write: Transaction | None = None) -> None:
-        """End every session of the user. Costs and errors as `change`."""
+        """End every session of the user. Has the costs and errors of `change`."""
         self.change(session_epoch=new_session_epoch(), write=write)
 
     def record_sign_in(self, *, write: Transaction | None = None) -> None:
         """Store the time of a sign-in; called after each one (`user_logged_in`).
 
-        The version stays, because no form depends on it. Costs 1 request and 1 write unit per KB.
+        The version does not change, because no form depends on the time. Costs 1 request and 1
+        write unit per KB.
 
         Raises:
             Stale: the user was deleted.
@@ -159,7 +160,7 @@ class AbstractBaseUser(Model):
         self.join(write, self.set_or_remove(values), condition, values, otherwise)
 
     def later_sign_in(self) -> datetime:
-        """Now, or just after the last sign-in if a clock that is ahead has recorded that."""
+        """The current time, or just after the last sign-in, if a fast clock recorded that."""
         now = datetime.now(UTC)
         last: datetime | None = self.last_login
         return now if last is None else max(now, last + timedelta(microseconds=1))
@@ -175,7 +176,7 @@ class AbstractBaseUser(Model):
 
     @sensitive_variables()
     def _note_password(self, stored: Typed | None) -> None:
-        """Forget the typed password if it need not be saved any more; tell that it was stored."""
+        """After the password was stored, forget it and call `password_changed`."""
         typed, hashed = self._typed or ("", "")
         is_current = self.password == hashed
         if is_current and stored != {"S": hashed}:
@@ -205,9 +206,10 @@ class AbstractBaseUser(Model):
         values: Mapping[str, object],
         otherwise: Otherwise,
     ) -> None:
-        """Update the stored user without another version, and this object after it.
+        """Update the stored user without changing its version, and then update this object.
 
-        This object gets the stored user, or `values` if the commit does not return it.
+        This object gets the values of the stored user, or `values` if the commit does not return
+        it.
         """
         with joined(write) as write:
             write.add(Write.update(self, actions, condition, otherwise=otherwise))
@@ -231,7 +233,10 @@ class AbstractBaseUser(Model):
 
     @sensitive_variables()
     def _has_digest(self, digest: Typed, stored: Item) -> bool:
-        """Compare the digest, and also the typed password, which the digest leaves out."""
+        """Whether the digest and the typed password match.
+
+        The digest does not cover the password.
+        """
         if not super()._has_digest(digest, stored):
             return False
         if self._typed is None:

@@ -19,7 +19,7 @@ _model: Any = get_user_model()
 
 
 class RepeatableMixin:
-    """For forms of a new password: one that is sent twice is a success both times."""
+    """For forms of a new password. A form that is sent twice succeeds both times."""
 
     @sensitive_variables()
     def set_password_and_save(self, user: Any, *args: object, **options: object) -> AbstractUser:
@@ -42,7 +42,7 @@ class PasswordChangeForm(RepeatableMixin, djangos.PasswordChangeForm):
 
 
 class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
-    """A new user, with a password that is typed twice, and that AUTH_PASSWORD_VALIDATORS accept.
+    """A new user. The password is typed twice, and AUTH_PASSWORD_VALIDATORS check it.
 
     A form that is sent twice creates one user. A subclass names further fields in its `Meta`.
     """
@@ -64,12 +64,12 @@ class UserCreationForm(SetPasswordMixin, ModelForm[AbstractUser]):
 
     def _post_clean(self) -> None:
         super()._post_clean()
-        # Here, because validators compare the password with the other values.
+        # The password is checked here, because validators compare it with the other values.
         self.validate_password_for_user(self.instance, "password1")
 
     @sensitive_variables()
     def save(self, commit: bool = True, *, write: Transaction | None = None) -> Any:
-        """Like `ModelForm.save`. Raises also Busy: too many hashes at once."""
+        """Like `ModelForm.save`. Also raises Busy: too many hashes at once."""
         if self.is_bound and not self.errors:
             self.instance.set_password(self.cleaned_data["password1"])
         return super().save(commit, write=write)

@@ -14,7 +14,7 @@ from dynamo.transactions import Transaction
 
 
 class UserManager(Manager[Any]):
-    """The manager of an `AbstractUser`: what contrib.auth calls of a model's manager."""
+    """The manager of an `AbstractUser`, with the methods that contrib.auth calls."""
 
     _alters_data = ("create_user", "create_superuser")
 
@@ -34,7 +34,7 @@ class UserManager(Manager[Any]):
     ) -> Any:
         """Store a new user. Without `password` the user cannot sign in.
 
-        `request_id` as in `Model.create`; another password counts as another value. Costs 1
+        `request_id` works as in `Model.create`; another password counts as another value. Costs 1
         request and 6 write units.
 
         Raises:
@@ -83,7 +83,10 @@ class UserManager(Manager[Any]):
         return self.create_user(**values)
 
     def get(self, *conditions: Never, **values: object) -> Any:
-        """As of other models; USERNAME_FIELD takes all that `AbstractUser.named` does."""
+        """Like `get` of other models.
+
+        USERNAME_FIELD accepts everything that `AbstractUser.named` accepts.
+        """
         if values.keys() == {self.model.USERNAME_FIELD}:
             return self.model.named(values[self.model.USERNAME_FIELD])
         return super().get(*conditions, **values)
@@ -96,7 +99,7 @@ class UserManager(Manager[Any]):
     normalize_email = staticmethod(BaseUserManager.normalize_email)
 
     def filter(self, **values: Any) -> list[Any]:  # type: ignore[override]  # see there
-        """The user with the email address, in a list: for Django's PasswordResetForm."""
+        """A list of the user with the email address, for Django's PasswordResetForm."""
         model = self.model
         name = self.model.EMAIL_FIELD
         if {*values} != {f"{name}__iexact", "is_active"} or name not in model.unique_names():

@@ -8,7 +8,7 @@
 
     ann = Member.objects.create_user("ann", "ann@example.org", "correct horse battery")
 
-contrib.auth runs unmodified: it finds here the parts of a model that it uses, which are `_meta`, a
+contrib.auth runs unmodified. The class has the parts of a model that contrib.auth uses: `_meta`, a
 manager, and the methods of AbstractBaseUser and PermissionsMixin.
 
 Usernames and email addresses are unique in any spelling. `base_user` has the methods of passwords
@@ -67,7 +67,7 @@ class UserOptions(Options):
 
     @cached_property
     def by_name(self) -> dict[str, AttributeField]:
-        """The same as for other models, but forms require the attributes in REQUIRED_FIELDS."""
+        """Like that of other models, but forms require the attributes in REQUIRED_FIELDS."""
         fields = super().by_name
         for name in self.model.REQUIRED_FIELDS:
             fields[name].blank = False
@@ -87,7 +87,7 @@ _user: Any = DjangosBaseUser
 _permissions: Any = PermissionsMixin
 
 
-#: Attributes of Django's users that these lack, and what to do instead.
+#: Attributes of Django's users that these users lack, and what to do instead.
 _INSTEAD = {
     **{
         name: f"Declare it: {name} = TextAttribute(null=True)."
@@ -105,7 +105,7 @@ _INSTEAD = {
 
 
 def _is_asked(attribute: Attribute | None) -> bool:
-    """Whether each new user needs a value that a person has to type."""
+    """Whether a person has to type a value for each new user."""
     return (
         isinstance(attribute, FormAttribute)
         and attribute.editable
@@ -142,7 +142,7 @@ class AbstractUser(AbstractBaseUser):
         max_length=USERNAME_MAX_LENGTH,
         validators=[clean_new_username],
     )
-    # Forms require it, because of REQUIRED_FIELDS. Users that a proxy signs in may lack it.
+    # Forms require it because of REQUIRED_FIELDS. Users whom a proxy signs in may lack it.
     email = TextAttribute(
         djangos_lazy("email address"),
         max_length=EMAIL_MAX_LENGTH,
@@ -165,7 +165,8 @@ class AbstractUser(AbstractBaseUser):
     last_login = DateTimeAttribute(
         djangos_lazy("last login"), attr_name="lastLoginAt", null=True, editable=False
     )
-    # New users have one as well: sessions of a deleted user do not fit a new one with its key.
+    # New users have one as well, so that the sessions of a deleted user do not fit a new user with
+    # its key.
     session_epoch = TextAttribute(
         attr_name="sessionEpoch",
         null=True,
@@ -177,7 +178,7 @@ class AbstractUser(AbstractBaseUser):
     if TYPE_CHECKING:
         groups = NamesAttribute(check_groups)
     else:
-        # Names of groups that nothing reads would grant nothing.
+        # Without a group model, the names of groups would have no effect.
         groups = property(_refuse_groups, _refuse_groups)
 
     unique_username = Unique("username", normalize=comparable_username)
@@ -186,7 +187,7 @@ class AbstractUser(AbstractBaseUser):
     _meta = classproperty(per_class(UserOptions))
     objects: ClassVar[UserManager] = UserManager()
 
-    #: The model of the groups that `groups` names; None: users have no `groups`.
+    #: The model of the groups in `groups`; if None, users have no `groups`.
     group_model: ClassVar[type[AbstractGroup] | None] = None
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -253,7 +254,7 @@ class AbstractUser(AbstractBaseUser):
         return cls.EMAIL_FIELD
 
     def get_full_name(self) -> str:
-        """`full_name`, or first and last name, as far as the model declares them; else empty."""
+        """`full_name`, or first and last name, if the model declares them; else an empty text."""
         names = ["first_name", "last_name"]
         if "full_name" in self.get_attributes():
             names = ["full_name"]
@@ -266,7 +267,7 @@ class AbstractUser(AbstractBaseUser):
     def email_user(
         self, subject: str, message: str, from_email: str | None = None, **options: Any
     ) -> None:
-        """Send a mail to the user, as Django's `send_mail`.
+        """Send a mail to the user, like Django's method.
 
         Raises:
             ValueError: the user has no email address.
@@ -298,7 +299,7 @@ class AbstractUser(AbstractBaseUser):
         """The typed values as they are stored, by attribute name.
 
         Raises:
-            ValidationError: at the attributes whose rules are broken.
+            ValidationError: values break the rules of these attributes.
         """
         values, errors = {}, {}
         for name, value in typed.items():
@@ -346,7 +347,7 @@ class AbstractUser(AbstractBaseUser):
 
     @classmethod
     def attribute_of(cls, who: str) -> str:
-        """The unique attribute that `who`, which is not a primary key, is a value of."""
+        """The unique attribute whose value `who` is. `who` is not a primary key."""
         unique = cls.unique_names()
         if "@" in who and "email" in unique:
             return "email"
@@ -355,10 +356,9 @@ class AbstractUser(AbstractBaseUser):
 
     @classmethod
     def find_in_even_time(cls, who: str) -> Self | None:
-        """The user with this username or email address, or None, after the same time.
+        """The user with this username or email address, or None; both take the same time.
 
-        A primary key finds no user, because it is not a name. Costs 2 requests and 2 read units in
-        any case.
+        A primary key finds no user. Costs 2 requests and 2 read units in any case.
         """
         return cls.get_in_even_time(cls.key_in_even_time(who), who)
 

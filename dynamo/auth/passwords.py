@@ -1,9 +1,9 @@
 """Password hashing: only a few hashes at once in each process.
 
-A hash takes memory and a core on purpose. Without a bound, many sign-ins at once take the memory of
-the whole machine. With it they wait, and the last ones get a 503. A client that has many waits for
-its own: clients take turns. Therefore, hash and check passwords with this module, not with Django's
-functions.
+A hash takes much memory and a core on purpose. Without a limit, many sign-ins at once would take
+the memory of the whole machine. With the limit they wait, and the last ones get a 503. Clients take
+turns, so a client with many sign-ins does not delay others. Therefore, hash and check passwords
+with this module, not with Django's functions.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,10 +20,11 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.runtime.gates import Gate, Place, let_pages_go_first, turn_passed_on
 from dynamo.runtime.processes import PerProcess
 
-#: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
+#: Hashes at once in a process, which need 38 MiB. Two cores make about 80 hashes per second.
 AT_ONCE = 2
 
-#: How many wait in a process, and how many of one client: an office may sign in at nine o'clock.
+#: How many hashes wait in a process, and how many of one client. A whole office may sign in at the
+#: same time.
 WAITING, WAITING_OF_CLIENT = 96, 30
 
 #: Longer passwords are refused before they are hashed.
@@ -32,8 +33,8 @@ PASSWORD_MAX_LENGTH = 1024
 #: How long a page waits for its turn. The rest of its deadline is for its requests.
 WAIT_SECONDS = 3.0
 
-# Separate threads, because glibc keeps the memory of a hash for the thread that made it: with 24
-# request threads it kept 450 MB.
+# Separate threads make the hashes, because glibc keeps the memory of a hash for the thread that
+# made it. With 24 request threads it kept 450 MB.
 _threads = PerProcess(
     lambda: ThreadPoolExecutor(AT_ONCE, "password hash", initializer=let_pages_go_first)
 )
@@ -41,7 +42,7 @@ _threads = PerProcess(
 _gate = PerProcess(
     lambda: Gate("a password hash", AT_ONCE, WAITING, per=WAITING_OF_CLIENT, each=AT_ONCE)
 )
-#: The client that hashes are made for. Without an address, each call counts as another client.
+#: The client for which hashes are made. Without an address, each call counts as another client.
 hashing_for: ContextVar[str | None] = ContextVar("hashing_for", default=None)
 _place: ContextVar[Place | None] = ContextVar("place", default=None)
 
@@ -86,9 +87,9 @@ def check_new_password(password: str) -> None:
 
 @contextmanager
 def queued() -> Iterator[Place]:
-    """Take a place among those who wait, for the hashes of the body.
+    """Take a place in the queue for the hashes of the body.
 
-    A client that has too many is refused here, before the body sends requests. May be nested.
+    A client with too many places is refused here, before the body sends requests. May be nested.
 
     Raises:
         GateFull: `WAITING` wait, or `WAITING_OF_CLIENT` of this client.
@@ -109,9 +110,9 @@ def make_password(password: str | None) -> str:
     """The hash of `password` by the first of PASSWORD_HASHERS; for None, one that nothing matches.
 
     Raises:
-        Busy: no turn to hash was free within `WAIT_SECONDS` or the page's deadline, or too many
-            wait: then a `GateFull`. Or the page, which lets another page have its turn meanwhile,
-            got no other turn in time.
+        Busy: no turn to hash was free within `WAIT_SECONDS` or the page's deadline. It is a
+            `GateFull` if too many hashes wait. While it waits, the page passes on its turn; it is
+            also Busy if it gets no other turn in time.
     """
     if password is None:
         return hashers.make_password(None)
@@ -136,7 +137,7 @@ def check_password(password: str, encoded: str) -> bool:
 
 
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
-    # A page without a turn must not hold up those that wait for a hash.
+    # A page without a turn must not delay the pages that wait for a hash.
     with turn_passed_on(), queued() as place, place.inside(WAIT_SECONDS):
-        # Marked here too, because a crash report shows the frames of this thread.
+        # The variables are marked here too, because a crash report shows the frames of this thread.
         return _threads().submit(sensitive_variables()(function), *arguments).result()

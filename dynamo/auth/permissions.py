@@ -2,8 +2,8 @@
 
 A permission is a text, `members.change_member`. A user has a set of them, which is part of the
 user's item, so a page reads them anyway. The user's item also has the names of the user's groups,
-which are items with a set of permissions. What a process has read of a group counts for
-`GROUP_SECONDS` there.
+which are items with a set of permissions. A process uses what it has read of a group for
+`GROUP_SECONDS`.
 """
 
 import logging
@@ -29,10 +29,10 @@ from dynamo.wire.attributes import StrOrPromise, TextAttribute
 
 logger = logging.getLogger(__name__)
 
-#: How long a process uses what it has read of a group.
+#: A process uses what it has read of a group for this time.
 GROUP_SECONDS = 60.0
 
-# By table and name: until when it may be used, and the permissions.
+# The permissions by table and name, and the time until which they may be used.
 _read: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
 
 #: The permissions on the items of each model.
@@ -61,7 +61,10 @@ class Names(set[str]):
 
 
 class NamesAttribute(UnicodeSetAttribute):
-    """A set of names that exist: a form asks `validator`, with the set or with lines of text."""
+    """A set of names.
+
+    A form checks with `validator` that they exist, as a set or as lines of text.
+    """
 
     def __init__(self, validator: Callable[[Any], None]) -> None:
         super().__init__(null=True, default=Names)
@@ -80,10 +83,10 @@ def permission(action: str, model: type[PlainModel]) -> str:
 
 
 def all_permissions() -> dict[str, str]:
-    """Each permission that exists, and what it permits, in English.
+    """All permissions by name, with an English description.
 
-    Four for each model of the installed apps, and those of `Meta.permissions`, which are pairs of
-    code name and text, as in Django.
+    There are four for each model of the installed apps, and those of `Meta.permissions`, which are
+    pairs of code name and text, as in Django.
     """
     found: dict[str, str] = {}
     for model in all_models():
@@ -114,7 +117,7 @@ def refuse(text: StrOrPromise, names: set[str]) -> NoReturn:
 
 
 class AbstractGroup(Model):
-    """A group of users, which have its permissions. Its key is its name, which never changes."""
+    """A group of users, who have its permissions. The key is its name, which never changes."""
 
     name = TextAttribute(djangos_lazy("name"), hash_key=True, max_length=150)
     permissions = NamesAttribute(check_permissions)
@@ -124,7 +127,7 @@ class AbstractGroup(Model):
 
 
 def permissions_of_groups(model: type[AbstractGroup], names: Collection[str]) -> set[str]:
-    """The permissions of the groups called `names`. One that was deleted or is damaged has none.
+    """The permissions of the groups called `names`. A deleted or damaged group has none.
 
     Costs 1 request and 1 read unit per group that this process has not read within the last minute,
     sent together.
@@ -141,7 +144,7 @@ def read_group(model: type[AbstractGroup], name: str) -> AbstractGroup | None:
 
     This process uses its permissions for `GROUP_SECONDS`. Costs 1 request and 1 read unit.
     """
-    # The time before the request, so that a later change is read in time.
+    # The time is taken before the request, so that a later change is read in time.
     began = now()
     group: AbstractGroup | None = None
     try:

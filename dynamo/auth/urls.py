@@ -5,7 +5,7 @@ from django.urls import path
 
 from dynamo.auth.views import PasswordChangeView, PasswordResetConfirmView
 
-# These come before Django's URLs, whose addresses and names they have.
+# These come before Django's URLs, and have the same addresses and names.
 urlpatterns = [
     path("password_change/", PasswordChangeView.as_view(), name="password_change"),
     path(

@@ -1,8 +1,8 @@
 """Usernames: their shape, the form in which they are compared, and the rules for new ones.
 
-New ones must not be confused with others. They follow Unicode's security standard (UTS 39): only
-characters that it allows in identifiers, scripts mixed at most as its level "highly restrictive"
-permits, and no username that looks like ASCII letters but is not.
+New usernames must not be confused with others. They follow Unicode's security standard (UTS 39):
+their characters are allowed in identifiers, scripts are mixed only as the level "highly
+restrictive" permits, and no other letters look like ASCII letters.
 """
 
 import re
@@ -27,7 +27,7 @@ _OTHER_LATIN = dict(zip("ðÐŋŊĸəƏ", "dDnNkeE", strict=True))
 #: The scripts of characters. Python lacks this data, and PyPI has no maintained library with it.
 TABLE = Path(__file__).with_name("usernames.txt")
 
-#: Scripts that may be mixed: for Chinese, Japanese and Korean. UTS 39, section 5.2, allows Latin
+#: Scripts that may be mixed, as in Chinese, Japanese and Korean. UTS 39, section 5.2, allows Latin
 #: together with each of them.
 _MIXED = (
     frozenset({"Han", "Bopomofo"}),
@@ -45,7 +45,7 @@ def as_uuid(text: str) -> str | None:
 
 
 def clean_username(name: str) -> str:
-    """A username of letters, digits and . + - _, at most 150, and not a UUID.
+    """A username: at most 150 letters, digits and . + - _, and not a UUID.
 
     Therefore, a username is never an email address (with "@") or a primary key (a UUID).
     """
@@ -110,7 +110,7 @@ def clean_new_username(text: str) -> str:
 
 @lru_cache(1024)
 def in_ascii(name: str) -> str:
-    """`name` without accents and case, and with ASCII letters for those that look like them.
+    """`name` without accents and case, and with ASCII letters instead of similar ones.
 
     Two names that look alike are then equal. Reserved names are compared in this form.
     """
@@ -157,7 +157,7 @@ def _table() -> tuple[list[tuple[int, int, frozenset[str]]], dict[str, str]]:
 
 
 def _scripts(char: str) -> frozenset[str] | None:
-    """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
+    """The scripts of `char`; empty for any script, None if it is not allowed."""
     ranges, _lookalikes = _table()
     # The last range that begins at `char` or before it.
     at = bisect_right(ranges, ord(char), key=itemgetter(0)) - 1

@@ -11,7 +11,7 @@ from dynamo.forms import CHANGED
 
 
 class NewPasswordMixin:
-    """If the user was changed after the page was opened, the form says so. Nothing is stored."""
+    """If the user changed after the page was opened, nothing is stored, and the form says so."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         view: Any = super()

@@ -1,7 +1,7 @@
 """Django's cache on the table `cache`.
 
-`backend` is what CACHES names; `items` says what is stored and when it ends; `values` how a value
-is stored and read.
+CACHES names the class in `backend`; `items` describes the stored items and when they expire;
+`values` converts values to their stored form and back.
 """
 
 from dynamo.cache.backend import DynamoCache

@@ -1,6 +1,6 @@
 """Django's cache: single, atomic writes.
 
-A value that cannot be read is a miss; for `add` the key is in use until the value expires.
+A value that cannot be read counts as absent. For `add`, its key is in use until it expires.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LOCATION = re.compile(r"[A-Za-z0-9_.-]{0,40}")
 _OF_SESSIONS = "@sessions"
 _OPTIONS = {"TIMEOUT", "KEY_PREFIX", "VERSION", "KEY_FUNCTION", "OPTIONS"}
 
-#: None for a value that does not expire.
+#: The timeout in seconds; None for a value that does not expire.
 Seconds = float | None
 
-#: None for the version of the cache's options.
+#: The version of a key; None for the version in the cache's options.
 Version = int | None
 
 _KEY_NAME = {"#key": "key"}
@@ -57,12 +57,12 @@ class DynamoCache(AltersData, BaseCache):
     """A cache that all processes share, whose writes are single and atomic.
 
     Caches with the same LOCATION, KEY_PREFIX and VERSION share their values. A read costs 1 read
-    unit per 4 KB, a write 1 write unit per KB, each at least 1. A timeout of None never ends; one
-    of 0 or less stores nothing, or deletes what is stored.
+    unit per 4 KB, a write 1 write unit per KB, each at least 1. With a timeout of None, a value
+    never expires. With one of 0 or less, nothing is stored, and a stored value is deleted.
 
     Raises (every method): see `client.sending`; ImproperlyConfigured if the options are wrong.
-    Unlike other backends this one does not treat an unreachable cache as empty, because sessions
-    and limits are kept in it.
+    Unlike other backends, this one does not treat an unreachable cache as empty, because it stores
+    sessions and limits.
     """
 
     _alters_data = (
@@ -84,17 +84,20 @@ class DynamoCache(AltersData, BaseCache):
     )
 
     def __init__(self, location: str, params: dict[str, object]) -> None:
-        """Django creates it from an entry of CACHES. Wrong options are refused by each call."""
+        """Django creates it from an entry of CACHES.
+
+        With wrong options, every call raises an error.
+        """
         super().__init__(params)
-        #: What is wrong with the options, if anything. It is not raised here, because Django's
-        #: checks create each cache.
+        #: The error of wrong options, if any. It is not raised here, because Django's checks create
+        #: each cache.
         self.problem = _problem_of(location, params)
         #: The prefix of each key of this cache, and the attribute `location` of its items.
         self._location = self._mark = location
 
     @cached_property
     def sessions(self) -> DynamoCache:
-        """This cache for values that are sessions, which `clear` of this cache keeps."""
+        """This cache for sessions, which `clear` of this cache does not delete."""
         sessions = copy(self)
         sessions._mark += _OF_SESSIONS
         return sessions
@@ -106,14 +109,14 @@ class DynamoCache(AltersData, BaseCache):
     def get_with_item(self, key: object, table: str, item_key: Item) -> tuple[Any, Item | None]:
         """The value of `key` (None without one), and the item of another table. Costs 1 request.
 
-        Each is read consistently, but not both at one instant.
+        Both are read consistently, but not at one instant.
         """
         own = self._address(key, None)
         read = read_one_of_each({own["TableName"]: own["Key"], table: item_key})
         return _value_of(read.get(own["TableName"]), None), read.get(table)
 
     def has_key(self, key: object, version: Version = None) -> bool:
-        """Whether `key` has a value, None included. Costs 1 request."""
+        """Whether `key` has a value, which may be None. Costs 1 request."""
         return self.get(key, UNREADABLE, version) is not UNREADABLE
 
     def set(
@@ -162,9 +165,9 @@ class DynamoCache(AltersData, BaseCache):
         timeout: Seconds = DEFAULT_TIMEOUT,
         version: Version = None,
     ) -> bool:
-        """Store `value` if `key` has none or an expired one; of many callers one gets True.
+        """Store `value` if `key` has no value that is valid. Of many callers, one gets True.
 
-        Costs 1 request, and 1 read more if it was refused after a lost reply: then the nonce shows
+        Costs 1 request. If it was refused after a lost reply, 1 more read finds by the nonce
         whether the stored value is this call's.
 
         Raises:
@@ -194,7 +197,7 @@ class DynamoCache(AltersData, BaseCache):
         return bool(write_one("UpdateItem", request))
 
     def delete(self, key: object, version: Version = None) -> bool:
-        """Delete `key`; whether it had a value. Costs 1 request.
+        """Delete `key`. Returns whether it had a value. Costs 1 request.
 
         After a lost reply the answer may be False although it was this call that deleted it.
         """
@@ -202,9 +205,10 @@ class DynamoCache(AltersData, BaseCache):
         return is_live(send("DeleteItem", request).get("Attributes") or None)
 
     def delete_if(self, key: object, value: object, version: Version = None) -> bool:
-        """Delete `key` if its value is `value`, a text or a number; whether it was. 1 request.
+        """Delete `key` if its value is `value`, a text or a number. Returns whether it was.
 
-        After a lost reply the answer may be False although it was this call that deleted it.
+        Costs 1 request. After a lost reply the answer may be False although it was this call that
+        deleted it.
         """
         address = self._address(key, version)
         wanted = encoded(key, address["Key"]["key"]["S"], value)
@@ -229,8 +233,8 @@ class DynamoCache(AltersData, BaseCache):
         Raises:
             ValueError: `key` has no value, or one that is not an integer of up to 38 digits.
             TypeError: `delta` is not an integer.
-            Unavailable: also if the reply was lost. It is not sent again, because it may have
-                counted (`maybe_written`).
+            Unavailable: also if the reply was lost (`maybe_written`). The request is not repeated,
+                because it may have counted.
         """
         update = Update(add={"value": typed_number(operator.index(delta))})
         request = update.request(
@@ -286,9 +290,8 @@ class DynamoCache(AltersData, BaseCache):
     def clear(self) -> None:
         """Delete all values of this LOCATION, with any KEY_PREFIX and VERSION; sessions stay.
 
-        Costs a Scan of the whole table (1 read unit per 4 KB, also of what stays) and the deletion
-        of each value. No page does this. A value that is set in the meantime may be deleted or
-        stay.
+        Costs a Scan of the whole table (1 read unit per 4 KB of all items) and the deletion of each
+        value. No page does this. A value that is set in the meantime may be deleted or kept.
         """
         self._refuse_problem()
         request: Request = {
@@ -303,8 +306,8 @@ class DynamoCache(AltersData, BaseCache):
         for items, _has_more in query_pages(request, "Scan"):
             _delete_all(item["key"]["S"] for item in items)
 
-    # Django's asynchronous forms of these send several requests (`aincr` reads and then writes).
-    # These send the same single requests as above.
+    # Django's asynchronous variants send several requests (`aincr` reads and then writes). These
+    # methods send the same single requests as above.
     aincr: Any = asynchronous(incr)
     aget_many: Any = asynchronous(get_many)
     aset_many: Any = asynchronous(set_many)
@@ -342,7 +345,7 @@ class DynamoCache(AltersData, BaseCache):
         return {"TableName": CacheItem.table(), "Key": {"key": {"S": stored_key}}}
 
     def _item(self, key: object, version: Version) -> Item | None:
-        """The item of `key`, expired or not."""
+        """The item of `key`, even if it has expired."""
         return read_item(self._address(key, version))
 
 
@@ -371,7 +374,7 @@ def _put(item: Item, condition: str, names: dict[str, str]) -> Outcome:
 def _conditional(
     request: Mapping[str, object], condition: str, names: dict[str, str], values: Item
 ) -> Request:
-    """The `request` under `condition`. Its refusal is without the stored value, of up to 400 KB."""
+    """The `request` under `condition`. Its refusal does not return the value of up to 400 KB."""
     quiet = {**request, "ReturnValuesOnConditionCheckFailure": "NONE"}
     return conditional(quiet, condition, names=names, values=values)
 

@@ -24,12 +24,12 @@ from dynamo.wire.attributes import IntegerAttribute, TextAttribute
 from dynamo.wire.types import Item
 from dynamo.wire.values import typed_number
 
-#: The format of an item, which is increased with every change of it. It is part of each key, so
-#: processes of two versions can share a table during a deployment: neither reads the values of the
-#: other.
+#: The format of an item, which is increased with every change of it. It is part of each key.
+#: Therefore, processes of two versions can share a table during a deployment, and neither reads the
+#: values of the other.
 FORMAT = 2
 
-# Conditions of a write. Their operand is `now_value`.
+# Conditions of a write, with the operand `now_value`.
 _LIVE = "(attribute_not_exists(expiresAt) OR expiresAt > :now)"
 PRESENT = f"attribute_exists(#value) AND {_LIVE}"
 COUNTABLE = f"attribute_type(#value, :number) AND {_LIVE}"
@@ -69,14 +69,14 @@ def now_value() -> Item:
 
 
 def ends_at(seconds: float | None) -> int | None:
-    """When a value ends that is kept for `seconds` from now; None for never, or `EXPIRED`."""
+    """When a value expires that is kept for `seconds`; None for never, or `EXPIRED`."""
     if seconds is None:
         return None
     return now_ms() + math.ceil(seconds * 1000) if seconds > 0 else EXPIRED
 
 
 def expiry(expires_at: int | None) -> Item:
-    """The attributes of a value that ends at these epoch milliseconds; none if it never does."""
+    """The attributes of a value that expires at these epoch milliseconds; none for never."""
     if expires_at is None:
         return {}
     return {

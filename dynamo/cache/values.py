@@ -24,7 +24,7 @@ VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
 NUMBER_MAX_DIGITS = 38
 
 SIGNATURE_BYTES = 32
-# Part of stored signatures: it keeps the name of a module that is gone.
+# This is part of stored signatures. Therefore, it still has the name of a former module.
 _SIGNATURE_SALT = "dynamo.cacheitems.pickle"
 
 #: A value that is nested deeper is pickled: reading it as JSON could exhaust the stack.
@@ -48,7 +48,7 @@ class CacheValueTooLarge(DynamoError, ValueError):
 
 
 def integer(value: Typed) -> int:
-    # With Decimal, because an engine may write a large number as 1E+37.
+    # It is read as a Decimal, because an engine may write a large number as 1E+37.
     return int(Decimal(value["N"]))
 
 
@@ -83,7 +83,7 @@ def decoded(item: Item) -> Any:
             try:
                 return pickle.loads(pickled)  # noqa: S301 - signed by this site
             except (AttributeError, ImportError, pickle.UnpicklingError):
-                # Another version of the code stored an object of a class that this one lacks.
+                # Another version of the code stored an object of a class that this version lacks.
                 return UNREADABLE
     return UNREADABLE
 
@@ -109,7 +109,7 @@ def _as_json(value: object) -> str | None:
 
 
 def _survives_json(value: Any) -> bool:
-    """Whether JSON keeps every type in `value`, and which of its parts are the same object."""
+    """Whether JSON keeps all types in `value`, and the identity of its parts."""
     seen: set[int] = set()
     waiting = [(value, 0)]
     while waiting:

@@ -377,8 +377,9 @@ class PlainModel(PynamoModel):
         self.stored = stored
 
     def serialize(self, null_check: bool = True) -> Item:  # type: ignore[override]  # as above
-        """The item as stored. PynamoDB's method is slower, because it also visits attributes
-        without a value."""
+        """The item as stored.
+
+        PynamoDB's method is slower, because it also visits attributes without a value."""
         item: Item = {}
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)

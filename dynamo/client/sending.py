@@ -78,8 +78,9 @@ def is_unreachable() -> bool:
 
 @dataclass(frozen=True)
 class _Shared:
-    """The client that all requests of a process share. Without `lean`, requests go through
-    botocore."""
+    """The client that all requests of a process share.
+
+    Without `lean`, requests go through botocore."""
 
     botocore: Client
     lean: LeanClient | None

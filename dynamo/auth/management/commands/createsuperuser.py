@@ -14,7 +14,7 @@ from django.db import models
 from dynamo.auth.passwords import check_new_password
 from dynamo.management.base import DynamoCommand, read_line
 
-#: Where Django's command looks for the password.
+#: Django's command reads the password from this variable.
 VARIABLE = "DJANGO_SUPERUSER_PASSWORD"
 
 
@@ -59,7 +59,10 @@ class Command(DynamoCommand, createsuperuser.Command):
     def get_input_data(
         self, field: models.Field, message: str, default: str | None = None
     ) -> str | None:
-        """Ask for a value. None if it breaks a rule: then Django's command asks again."""
+        """Ask for a value.
+
+        Returns None if it breaks a rule, so that Django's command asks again.
+        """
         value = super().get_input_data(field, message, default)
         if value is not None:
             try:
