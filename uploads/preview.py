@@ -6,7 +6,8 @@ from uploads.contents import OpenFile, opened
 from uploads.exceptions import Conflict, Interrupted, UploadError
 from uploads.models import DONE, UploadItem
 from uploads.s3 import StorageFailed
-from uploads.transfer import Job, Result, Run
+from uploads.sources import Result
+from uploads.transfer import Job, Run
 
 
 def predict(job: Job, run: Run) -> Result:

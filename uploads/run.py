@@ -29,8 +29,8 @@ from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
 from uploads.preview import predict
 from uploads.signals import file_done
-from uploads.sources import Destination, Source, Unusable
-from uploads.transfer import Job, Result, Run, Summary, store
+from uploads.sources import Destination, Result, Source
+from uploads.transfer import Job, Run, Summary, store
 
 #: While this many files wait for other processes or files, no more are drawn. Bounds memory.
 MOST_WAITING = 10_000
@@ -40,7 +40,7 @@ TICK_SECONDS = 0.2
 
 
 def upload_files(
-    sources: Iterable[Source | Unusable],
+    sources: Iterable[Source | Result],
     destination: Destination,
     *,
     workers: int = 8,
@@ -90,7 +90,7 @@ class _Dispatcher:
 
     def __init__(
         self,
-        sources: Iterable[Source | Unusable],
+        sources: Iterable[Source | Result],
         act: Callable[[Job, Run], Result | Holder],
         destination: Destination,
         workers: int,
@@ -176,8 +176,8 @@ class _Dispatcher:
             source = next(self._sources, None)
             if source is None:
                 self._is_drained = True
-            elif isinstance(source, Unusable):
-                yield Result.of_unusable(source)
+            elif isinstance(source, Result):
+                yield source
             else:
                 self._start(Job(source))
 

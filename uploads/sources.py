@@ -13,7 +13,7 @@ import random
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from dynamo.runtime.terminal import printable
@@ -30,16 +30,6 @@ KEY_MAX_BYTES = 1024
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 _SCHEME = "s3://"
-
-#: The types of compressed files, by the encoding that `mimetypes` tells. As a Content-Encoding it
-#: would let browsers unpack them, so they would not get the bytes that are stored.
-_COMPRESSED = {
-    "br": "application/x-brotli",
-    "bzip2": "application/x-bzip2",
-    "compress": "application/x-compress",
-    "gzip": "application/gzip",
-    "xz": "application/x-xz",
-}
 
 LINK_LEAVES = "It is a symbolic link that leaves the folder; --follow-links follows it"
 
@@ -103,7 +93,11 @@ class Destination:
             return self.content_type
         # With `./` a name that looks like a URL is not read as one.
         kind, encoding = mimetypes.guess_type(f"./{key}")
-        return (_COMPRESSED.get(encoding, "") if encoding else kind) or ""
+        if encoding:
+            # As a Content-Encoding it would let browsers unpack the file, so they would not get the
+            # bytes that are stored.
+            return "application/gzip" if encoding == "gzip" else ""
+        return kind or ""
 
     def url_for(self, key: str) -> str:
         """The key of the object's row in the table `uploads`."""
@@ -125,16 +119,22 @@ class Source:
     real: str | None = None
 
 
-@dataclass(frozen=True)
-class Unusable:
-    """A file, folder or link that cannot be uploaded, or a link that is not followed (`skipped`).
+Outcome = Literal["uploaded", "skipped", "conflict", "failed"]
 
-    `name` is printable; `reason` is a sentence without its period.
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one source, or of a file, folder or link that cannot be uploaded.
+
+    `name` is printable; `key` is "" if there is no source. `reason` says why it was not uploaded,
+    without a period.
     """
 
     name: str
-    reason: str
-    outcome: Literal["failed", "skipped"] = "failed"
+    key: str
+    outcome: Outcome
+    size: int
+    reason: str = ""
 
 
 class Selection:
@@ -163,9 +163,9 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
-def shuffled(found: Iterable[Source | Unusable]) -> Iterator[Source | Unusable]:
+def shuffled(found: Iterable[Source | Result]) -> Iterator[Source | Result]:
     """`found` in random order."""
-    waiting: list[Source | Unusable] = []
+    waiting: list[Source | Result] = []
     for source in found:
         if len(waiting) < WINDOW:
             waiting.append(source)
@@ -183,15 +183,15 @@ def walk(
     selection: Selection | None = None,
     *,
     follow_links: bool = False,
-) -> Iterator[Source | Unusable]:
+) -> Iterator[Source | Result]:
     """Every file of `paths` that `selection` takes, in the order in which they are found.
 
     A path is text as `os.fsdecode` returns it. The keys of a folder's files are their paths below
-    it; that of a path that is a file is its name. Files, folders and links that cannot be uploaded
-    are `Unusable`, such as a path that does not exist, a folder that cannot be read, and one whose
-    files' keys would all be too long. Files are not opened here.
+    it; that of a path that is a file is its name. What cannot be uploaded has its `Result`: a path
+    that does not exist, a folder that cannot be read, and one whose files' keys would all be too
+    long. Files are not opened here.
 
-    A link to something outside of its folder is `Unusable` unless `follow_links`: outside of the
+    So has a link to something outside of its folder, unless `follow_links`: outside of the
     folder of `paths` in which it is, or, if it is one of `paths`, of the folder that contains it
     (`link/` is the folder behind the link).
     """
@@ -234,7 +234,7 @@ class _Walk:
         below: str,
         status: os.stat_result,
         outer: frozenset[tuple[int, int]],
-    ) -> Iterator[Source | Unusable]:
+    ) -> Iterator[Source | Result]:
         """The files of a folder; `below` precedes their names, `outer` are the folders around it.
 
         Each level is one open descriptor and one step of recursion. The length of a key limits the
@@ -267,7 +267,7 @@ class _Walk:
                     if real is not None and entry.is_symlink():
                         inner = os.path.realpath(entry.path)
                         if not _is_in(self.root, inner):
-                            yield replace(_unusable(entry.path, LINK_LEAVES), outcome="skipped")
+                            yield _unusable(entry.path, LINK_LEAVES, "skipped")
                             continue
                     if is_folder:
                         within = outer | {identity}
@@ -279,7 +279,7 @@ class _Walk:
 
     def file(
         self, path: str, real: str | None, relative: str, status: os.stat_result
-    ) -> Source | Unusable:
+    ) -> Source | Result:
         if not stat.S_ISREG(status.st_mode):
             return _unusable(path, "It is not a regular file")
         try:
@@ -298,7 +298,7 @@ def _as_text(relative: str) -> str:
     return os.fsencode(relative).decode("utf-8", "surrogateescape")
 
 
-def _unusable(path: str, reason: Exception | str) -> Unusable:
+def _unusable(path: str, reason: Exception | str, outcome: Outcome = "failed") -> Result:
     if isinstance(reason, OSError):
         reason = reason.strerror or type(reason).__name__
-    return Unusable(printable(path), str(reason).rstrip("."))
+    return Result(printable(path), "", outcome, 0, str(reason).rstrip("."))

@@ -18,7 +18,6 @@ from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Literal, Self
 
 from dynamo import DynamoError, TableMissing
 from dynamo.client.retries import pause_seconds
@@ -31,7 +30,7 @@ from uploads.contents import OpenFile, Span
 from uploads.exceptions import ClaimLost, Conflict, Interrupted, Unreadable, UploadError
 from uploads.models import DONE, UploadItem
 from uploads.s3 import StorageFailed
-from uploads.sources import Destination, Source, Unusable
+from uploads.sources import Destination, Outcome, Result, Source
 
 log = logging.getLogger(__name__)
 
@@ -45,46 +44,21 @@ ANOTHER_STORED = "another file was stored under this key"
 ADOPTED = "the bucket had it already"
 ANOTHER_THERE = "another object has this key"
 
-Outcome = Literal["uploaded", "skipped", "conflict", "failed"]
-
-
-@dataclass(frozen=True)
-class Result:
-    """The outcome of one source. `name` is printable; `key` is "" if the source is unusable.
-
-    `reason` says why it was not uploaded, without a period.
-    """
-
-    name: str
-    key: str
-    outcome: Outcome
-    size: int
-    reason: str = ""
-
-    @classmethod
-    def of_unusable(cls, source: Unusable) -> Self:
-        return cls(source.name, "", source.outcome, 0, source.reason)
-
 
 @dataclass
 class Summary:
-    """The outcomes of a run. `bytes` counts the files that were uploaded.
-
-    `links` counts those of `skipped` that are symbolic links which were not followed.
-    """
+    """The outcomes of a run. `bytes` counts the files that were uploaded."""
 
     uploaded: int = 0
     skipped: int = 0
     conflicts: int = 0
     failed: int = 0
     bytes: int = 0
-    links: int = 0
 
     def add(self, result: Result) -> None:
         counter = "conflicts" if result.outcome == "conflict" else result.outcome
         setattr(self, counter, getattr(self, counter) + 1)
         self.bytes += result.size if result.outcome == "uploaded" else 0
-        self.links += result.outcome == "skipped" and not result.key
 
 
 @dataclass(frozen=True)

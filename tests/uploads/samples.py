@@ -12,8 +12,8 @@ from tests.uploads.s3_proxy import S3Proxy
 from uploads.contents import MIB
 from uploads.models import DONE, UploadItem
 from uploads.run import upload_files
-from uploads.sources import Destination, Source, Unusable
-from uploads.transfer import Result, Summary
+from uploads.sources import Destination, Result, Source
+from uploads.transfer import Summary
 
 #: As the fixture `small_parts` cuts files: an eighth of the real size.
 PART_BYTES = MIB
@@ -40,7 +40,7 @@ def file_of(folder: Path, name: str, data: bytes) -> Source:
 class Uploaded:
     """One run: its summary, and the results by the names of the files."""
 
-    def __init__(self, sources: Iterable[Source | Unusable], bucket: str, **options: Any) -> None:
+    def __init__(self, sources: Iterable[Source | Result], bucket: str, **options: Any) -> None:
         self.results: list[Result] = []
         self.bytes = 0
         self.summary: Summary = upload_files(
@@ -120,7 +120,7 @@ class Storage:
     def file(self, name: str, data: bytes) -> Source:
         return file_of(self.folder, name, data)
 
-    def upload(self, *sources: Source | Unusable, **options: Any) -> Uploaded:
+    def upload(self, *sources: Source | Result, **options: Any) -> Uploaded:
         return Uploaded(sources, self.bucket, **options)
 
     def row(self, source: Source) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.uploads.folders import without_privileges, write
 from uploads.exceptions import BadDestination
-from uploads.sources import LINK_LEAVES, Destination, Selection, Source, Unusable, shuffled, walk
+from uploads.sources import LINK_LEAVES, Destination, Result, Selection, Source, shuffled, walk
 
 DESTINATION = Destination.parse("s3://bucket/prefix")
 BAD_KEY = "Not a valid S3 key:"
@@ -37,7 +37,7 @@ def found(
 def unusable(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, str]:
     """What cannot be uploaded, by name, with the reasons."""
     everything = walk(map(str, paths), DESTINATION, Selection(**options))
-    return {item.name: item.reason for item in everything if isinstance(item, Unusable)}
+    return {item.name: item.reason for item in everything if isinstance(item, Result)}
 
 
 def test_files_of_folders_keep_their_path_and_files_keep_their_name(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_file_that_vanishes_while_its_folder_is_read_is_named(tmp_path: Path) 
 
     assert isinstance(first, Source)
     # The system has read the folder's names ahead.
-    reasons = [item.reason for item in walking if isinstance(item, Unusable)]
+    reasons = [item.reason for item in walking if isinstance(item, Result)]
     assert reasons == [os.strerror(errno.ENOENT)] * 2
 
 

@@ -22,7 +22,7 @@ from tests.uploads.samples import (
     put_in_parts,
 )
 from uploads.s3 import AT_ONCE_BYTES
-from uploads.sources import Source, Unusable
+from uploads.sources import Result, Source
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -140,7 +140,7 @@ def test_a_file_that_cannot_be_stored_is_reported_and_the_rest_is_stored(storage
         Source(str(storage.folder / "gone"), "in/gone", 5),
         Source(str(storage.folder / "pipe"), "in/pipe", 0),
         Source(str(storage.folder), "in/folder", 0),
-        Unusable("loop", "Too many levels of symbolic links"),
+        Result("loop", "", "failed", 0, "Too many levels of symbolic links"),
     ]
 
     uploaded = storage.upload(fine[0], *bad, fine[1])

@@ -12,26 +12,21 @@ from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.template.defaultfilters import filesizeformat, pluralize
+from django.template.defaultfilters import filesizeformat
 from tqdm import tqdm
 
 from dynamo.management.base import DynamoCommand, argument, up_to
 from dynamo.management.progress import stop_on_signals
+from dynamo.runtime.terminal import quantity
 from uploads import claims, s3
 from uploads.run import upload_files
-from uploads.sources import Destination, Selection, Source, Unusable, shuffled, walk
-from uploads.transfer import Result, Summary
+from uploads.sources import Destination, Result, Selection, Source, shuffled, walk
+from uploads.transfer import Summary
 
 #: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-
-#: Files, bytes and rate. The remaining time is added once all files are counted.
-_COUNTED = (
-    "{desc} {percentage:3.0f}%|{bar}| {n_fmt}B/{total_fmt}B [{elapsed}<{remaining}, {rate_fmt}]"
-)
-_COUNTING = "{desc} {n_fmt}B [{elapsed}, {rate_fmt}]"
 
 _PATTERNS = {
     "--include": (
@@ -107,7 +102,7 @@ class Command(DynamoCommand):
         shown = sys.stderr.isatty()
         with (
             stop_on_signals() as stop,
-            _FilesBar(unit="B", unit_scale=True, disable=not shown, bar_format=_COUNTING) as bar,
+            _FilesBar(unit="B", unit_scale=True, disable=not shown) as bar,
         ):
             self.progress = bar
             if shown:
@@ -123,9 +118,7 @@ class Command(DynamoCommand):
                 stop=stop,
                 is_dry=self.dry_run,
             )
-            if shown:
-                bar.show_all()
-                bar.refresh()
+            bar.refresh()
         self._print(summary, time.monotonic() - began)
         if stop.is_set():
             self.stderr.write("Interrupted: run it again to continue.")
@@ -151,14 +144,10 @@ class Command(DynamoCommand):
 
     def _print(self, summary: Summary, seconds: float) -> None:
         if self.as_json:
-            document = asdict(summary) | {"seconds": round(seconds, 3)}
-            if not summary.links:
-                del document["links"]
-            self.stdout.write(json.dumps(document))
+            self.stdout.write(json.dumps(asdict(summary) | {"seconds": round(seconds, 3)}))
             return
-        links = f" ({summary.links:,} of them links, not followed)" if summary.links else ""
         counts = (
-            f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}{links}, "
+            f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}, "
             f"conflicts {summary.conflicts:,}, failed {summary.failed:,}"
         )
         size = f"{filesizeformat(summary.bytes).replace(NO_BREAK, ' ')} in {seconds:.1f} s"
@@ -169,11 +158,10 @@ class Command(DynamoCommand):
 class _FilesBar(tqdm):
     """A bar of the files and bytes of a run."""
 
-    _files = _bytes = 0
-    #: Files and bytes; set by the counting thread when it is done.
-    _counted: tuple[int, int] | None = None
+    _files = 0
+    _of = ""
 
-    def count(self, found: Iterable[Source | Unusable], stop: threading.Event) -> None:
+    def count(self, found: Iterable[Source | Result], stop: threading.Event) -> None:
         """Count everything, for the remaining time. Runs in a separate thread."""
         files = size = 0
         for source in found:
@@ -181,28 +169,22 @@ class _FilesBar(tqdm):
                 return
             files += 1
             size += source.size if isinstance(source, Source) else 0
-        self._counted = files, size
+        self.total = size
+        self._of = f"/{files:,}"
+        self.add_files(0)
+
+    def add_files(self, count: int) -> None:
+        self._files += count
+        self.set_description_str(f"{self._files:,}{self._of} files", refresh=False)
 
     def add_bytes(self, count: int) -> None:
-        self._bytes += count
-        self.show_all()
+        self.update(count if self.total is None else min(count, self.total - self.n))
 
     def add_result(self, result: Result) -> None:
-        self._files += 1
+        self.add_files(1)
         if result.outcome != "uploaded":
             # Some of its bytes may not have been sent, but none is left to send.
-            self._bytes += result.size
-        self.show_all()
-
-    def show_all(self) -> None:
-        of, done = "", self._bytes
-        if self._counted is not None:
-            files, self.total = self._counted
-            of = f"/{files:,}"
-            self.bar_format = _COUNTED
-            done = min(done, self.total)
-        self.set_description_str(f"{self._files:,}{of} files", refresh=False)
-        self.update(done - self.n)
+            self.add_bytes(result.size)
 
 
 def _content_type(text: str) -> str:
@@ -213,5 +195,4 @@ def _content_type(text: str) -> str:
 
 def _counted_failures(summary: Summary) -> str:
     counts = {"conflict": summary.conflicts, "failure": summary.failed}.items()
-    parts = [f"{count:,} {noun}{pluralize(count)}" for noun, count in counts if count]
-    return f"{' and '.join(parts)}."
+    return f"{' and '.join(quantity(count, noun) for noun, count in counts if count)}."
