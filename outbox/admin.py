@@ -15,7 +15,7 @@ from outbox.exceptions import NotFailed
 from outbox.framework import TaskResultDoesNotExist
 from outbox.models import FAILED, RECORD, TaskItem
 from outbox.steps import discard, find, restart
-from outbox.worker import own_backends, partitions, stored_tasks
+from outbox.worker import all_queues, partitions, stored_tasks
 
 #: Columns or actions: names, or functions.
 Names = Sequence[str | Callable[..., object]]
@@ -50,9 +50,8 @@ class TaskAdmin(admin.ModelAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """With a link for each shard, and for what has failed."""
         changelist = super().get_changelist_instance(request)
-        queues = sorted({queue for backend in own_backends() for queue in backend.queues})
         for spec in changelist.filter_specs:
-            failed = [(f"{FAILED}#{queue}", gettext("failed: %s") % queue) for queue in queues]
+            failed = [(f"{FAILED}#{name}", gettext("failed: %s") % name) for name in all_queues()]
             spec.pairs = [*failed, *((name, name) for name in partitions())]
             spec.template = Filter.template
         return changelist

@@ -420,13 +420,16 @@ def partitions(queues: Iterable[str] = ()) -> list[str]:
     return sorted(partition_of(*place) for place in found)
 
 
+def all_queues() -> list[str]:
+    return sorted({queue for backend in own_backends() for queue in backend.queues})
+
+
 def stored_tasks(
-    queues: Iterable[str] = (), damaged: Callable[[Item, DamagedItem], object] | None = None
+    damaged: Callable[[Item, DamagedItem], object] | None = None,
 ) -> Iterator[TaskItem]:
     """The tasks that have failed for good, wait or run. Costs 1 read unit per 4 KB of them."""
-    known = {queue for backend in own_backends() for queue in backend.queues}
-    failed = (f"{FAILED}#{queue}" for queue in sorted({*queues} or known))
-    for partition in (*failed, *partitions(queues)):
+    failed = (f"{FAILED}#{queue}" for queue in all_queues())
+    for partition in (*failed, *partitions()):
         yield from TaskItem.query(partition, damaged=damaged)
 
 

@@ -28,9 +28,8 @@ Model = type[NumberedModel]
 #: A value of `ordered_by` as on the wire: `{"S": "2026-03-14"}`.
 Order = Typed
 
-#: Below the 4 MB of a transaction, because DynamoDB counts sizes a little differently.
-MAX_BYTES = 3_000_000
-#: A partition takes 1,000 write units a second; a group takes at most half of them.
+#: A partition takes 1,000 write units a second; a group takes at most half of them. So many units
+#: also have far less than the 4 MB of a transaction.
 MAX_UNITS = 500
 #: A guard item has fewer bytes; this costs the same.
 GUARD_BYTES = 1024
@@ -105,7 +104,7 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
     held_back: ItemCaller | None = None
     keys: set[object] = set()
     shared_keys: set[object] = set()
-    actions, size_bytes, units = 1, 0, 2
+    actions, units = 1, 2
     for caller in sorted(callers, key=lambda caller: _rank(caller.ask.order)):
         ask = caller.ask
         if is_before(ask.order, head.last):
@@ -123,9 +122,8 @@ def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
         # large, and its items are sent one by one.
         sizes = [ask.size_bytes, GUARD_BYTES, *(write.sent_bytes for write in ask.parts)]
         actions += len(sizes)
-        size_bytes += sum(sizes)
         units += sum(2 * math.ceil(size / 1024) for size in sizes)
-        too_much = actions > MAX_WRITES or size_bytes > MAX_BYTES or units > MAX_UNITS
+        too_much = actions > MAX_WRITES or units > MAX_UNITS
         if chosen and (too_much or ask.is_alone):
             break
         chosen.append(caller)

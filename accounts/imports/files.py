@@ -6,17 +6,18 @@ and `reason` are ignored, so that a file of rejected rows can be corrected and i
 Files are UTF-8, or UTF-16 with a byte order mark.
 """
 
+import codecs
 import csv
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, TextIO
+from tempfile import NamedTemporaryFile
+from typing import IO, Any
 
 from pynamodb.constants import BOOLEAN, NUMBER
 
@@ -39,13 +40,10 @@ def required() -> tuple[str, ...]:
 ADDED = ("line", "reason")
 
 #: Ten times what five columns need. With the limit, a file without line ends does not fill memory.
-LINE_MAX_BYTES = 100_000
+LINE_MAX_LENGTH = 100_000
 
 #: Spreadsheets write the usual separator of the country, or tabs in "Unicode text".
 SEPARATORS = ",;\t"
-
-#: The encoding by the byte order mark, which spreadsheets write for "Unicode text".
-_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 #: How much of a header an error shows.
 _SHOWN_LETTERS = 200
@@ -80,12 +78,13 @@ class RowFile(ABC):
     def __init__(self, path: Path, file: BufferedReader) -> None:
         #: Where the rejected rows are written: `users.rejected.csv`.
         self.rejected = path.with_suffix(f".rejected{path.suffix}")
-        self.size_bytes = os.fstat(file.fileno()).st_size
-        self.read_bytes = 0
         self.line = 0
         self.fault = ""
-        self._file = file
-        self._encoding = _UTF_16.get(file.peek(2)[:2], "utf-8")
+        # Spreadsheets write UTF-16 as "Unicode text".
+        is_utf_16 = file.peek(2)[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+        self._encoding = "UTF-16" if is_utf_16 else "UTF-8"
+        encoding = "utf-16" if is_utf_16 else "utf-8-sig"
+        self._text = TextIOWrapper(file, encoding, errors="surrogateescape", newline="\n")
 
     def __iter__(self) -> Iterator[Row]:
         try:
@@ -98,35 +97,25 @@ class RowFile(ABC):
         """The rows. Raises UnreadableFile."""
 
     @abstractmethod
-    def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
+    def writer(self, file: IO[str]) -> Callable[[dict[str, object]], object]:
         """A function that writes a rejected row to `file`: its cells, and the values of `ADDED`."""
 
     def _lines(self) -> Iterator[str]:
-        # Lines are decoded here, because a text file does not say which line has a wrong byte.
-        while line := self._line():
-            self.line += 1
-            self.read_bytes += len(line)
-            if len(line) > LINE_MAX_BYTES:
-                raise UnreadableFile(f"Line {self.line} is longer than {LINE_MAX_BYTES:,} bytes.")
+        while True:
             try:
-                text = line.decode(self._encoding)
-            except UnicodeDecodeError as error:
-                name = self._encoding.upper()
-                raise UnreadableFile(f"Line {self.line} is not {name}.") from error
-            yield text.removeprefix("\ufeff") if self.line == 1 else text
-
-    def _line(self) -> bytes:
-        """The next line; its beginning if it is longer than `LINE_MAX_BYTES`."""
-        line = bytearray()
-        end = "\n".encode(self._encoding)
-        while len(line) <= LINE_MAX_BYTES:
-            # `readline` ends at each byte of a newline, which UTF-16 has in other characters too.
-            is_inside = len(line) % len(end)
-            piece = self._file.read(1) if is_inside else self._file.readline(LINE_MAX_BYTES + 1)
-            line += piece
-            if not piece or (line.endswith(end) and len(line) % len(end) == 0):
-                break
-        return bytes(line)
+                line = self._text.readline(LINE_MAX_LENGTH + 1)
+                # A wrong byte of UTF-8 has become a lone surrogate.
+                line.encode()
+            except UnicodeError as error:
+                raise UnreadableFile(f"Line {self.line + 1} is not {self._encoding}.") from error
+            if not line:
+                return
+            self.line += 1
+            if len(line) > LINE_MAX_LENGTH:
+                raise UnreadableFile(
+                    f"Line {self.line} is longer than {LINE_MAX_LENGTH:,} characters."
+                )
+            yield line
 
 
 class CsvFile(RowFile):
@@ -184,7 +173,7 @@ class CsvFile(RowFile):
         fault = f"There are {len(fields)} fields for {len(self.columns)} columns"
         return Row(line, cells, f"{fault}: {surplus}" if surplus else f"{fault}.")
 
-    def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
+    def writer(self, file: IO[str]) -> Callable[[dict[str, object]], object]:
         columns = [*(name for name in self.columns if name not in ADDED), *ADDED]
         writer = csv.DictWriter(file, columns, lineterminator="\n", delimiter=self._separator)
         writer.writeheader()
@@ -220,7 +209,7 @@ class JsonLinesFile(RowFile):
             return Row(self.line, cells, f"There is a value that is not text: {', '.join(wrong)}.")
         return Row(self.line, cells)
 
-    def writer(self, file: TextIO) -> Callable[[dict[str, object]], object]:
+    def writer(self, file: IO[str]) -> Callable[[dict[str, object]], object]:
         return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -260,21 +249,25 @@ def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
         write = write or source.writer(file)
         write(row.cells | {"line": row.line, "reason": reason})
 
-    partial = source.rejected.with_name(f"{source.rejected.name}.part")
-    # With O_NOFOLLOW, other users who can write to the folder cannot choose the file that is
-    # written.
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    try:
-        # JSON can contain lone surrogates. UTF-8 cannot, so they are written as JSON escapes.
-        with os.fdopen(
-            descriptor, "w", encoding="utf-8", newline="", errors="backslashreplace"
-        ) as file:
+    # JSON can contain lone surrogates. UTF-8 cannot, so they are written as JSON escapes.
+    with NamedTemporaryFile(
+        "w",
+        encoding="utf-8",
+        newline="",
+        errors="backslashreplace",
+        dir=source.rejected.parent,
+        prefix=f"{source.rejected.name}.",
+        delete=False,
+    ) as file:
+        try:
             yield add
-    finally:
-        if write:
-            partial.replace(source.rejected)
-        else:
-            partial.unlink()
+        finally:
+            file.flush()
+            partial = Path(file.name)
+            if write:
+                partial.replace(source.rejected)
+            else:
+                partial.unlink()
     if not write:
         source.rejected.unlink(missing_ok=True)
 

@@ -1,6 +1,5 @@
 """What the commands of this app share with those of the apps above it."""
 
-import argparse
 import json
 from collections.abc import Iterator
 
@@ -9,26 +8,11 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo.management.base import DynamoCommand
 from dynamo.tables.findings import Findings
 from sequences.check import SeriesReport
-from sequences.counters import checked_name
-from sequences.exceptions import ReservedName
 
 #: How many findings of each kind a line of text lists.
 SHOWN = 10
 
 _IN_WORDS = {"beyond": "beyond the counter", "guards": "wrong guard items"}
-
-
-def counter_name(text: str) -> str:
-    """Return the name of a counter, for argparse: a name that a counter cannot have is wrong usage.
-
-    A reserved name is accepted here. It is refused when the command runs, as an expected failure.
-    """
-    try:
-        return checked_name(text)
-    except ReservedName:
-        return text
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 class SeriesCheckCommand(DynamoCommand):

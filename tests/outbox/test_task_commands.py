@@ -73,9 +73,8 @@ def test_a_reader_that_closes_the_pipe_ends_the_worker_after_its_task() -> None:
 
 
 def test_runtasks_without_a_queue_of_this_backend_says_what_to_set(settings: Any) -> None:
-    for command in ("runtasks", "listtasks"):
-        _out, err, code = run(command, "--queue", "default", "--queue", "unknown")
-        assert ("the queue 'unknown'" in err, code) == (True, 1)
+    _out, err, code = run("runtasks", "--queue", "default", "--queue", "unknown")
+    assert ("the queue 'unknown'" in err, code) == (True, 1)
     _out, err, code = run("runtasks", "--once", "--lease", "0")
     assert ("lease_seconds must be" in err, code) == (True, 2)
     settings.TASKS = {"default": {"BACKEND": "outbox.ImmediateBackend"}}
@@ -115,7 +114,6 @@ def test_listtasks_lists_what_waits_runs_and_has_failed(run_tasks: RunTasks) -> 
     }
     assert (listed[runs.id]["worker"], listed[runs.id]["queue"]) == ("w", "mails")
     assert 0 <= listed[waiting.id]["seconds"] < 3600
-    assert [task["id"] for task in printed("listtasks", "--queue", "mails")] == [runs.id]
     assert re.search(rf"^FAILED +\d+ s  {ended.id}  ", run("listtasks")[0], re.MULTILINE)
 
 

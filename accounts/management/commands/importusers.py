@@ -10,10 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from accounts.exceptions import ImportStopped
-from accounts.imports.files import Row, RowFile, columns, open_rows, rejected_rows
+from accounts.imports.files import Row, columns, open_rows, rejected_rows
 from accounts.imports.services import Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand, up_to
-from dynamo.management.progress import stop_on_signals
+from dynamo.management.progress import progress_bars, stop_on_signals
 
 MAX_WORKERS = 64
 
@@ -55,12 +55,12 @@ class Command(DynamoCommand):
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
             if dry_run:
                 show = (lambda _row, _reason: None) if options["json"] else self._show
-                complaints = self._count(source, preview_users(rows), show)
+                complaints = self._count(preview_users(rows), show)
                 called, place = "Rows that would be rejected", ""
             else:
                 results = import_users(rows, workers=workers, stop=interrupted)
                 with rejected_rows(source) as reject:
-                    complaints = self._count(source, results, reject)
+                    complaints = self._count(results, reject)
                 called, place = "Rejected rows", f", see {source.rejected}"
             if count := self.counts[Outcome.REJECTED]:
                 complaints.append(f"{called}: {count:,}{place}.")
@@ -73,18 +73,18 @@ class Command(DynamoCommand):
         if complaints:
             raise CommandError(" ".join(complaints))
 
-    def _count(
-        self, source: RowFile, results: Iterable[Result], reject: Callable[[Row, str], None]
-    ) -> list[str]:
+    def _count(self, results: Iterable[Result], reject: Callable[[Row, str], None]) -> list[str]:
         """Count the results, and hand the rejected ones to `reject`. Returns what went wrong."""
-        try:
-            for result in _with_progress(source, results):
-                self.counts[result.outcome] += 1
-                self.last_line = result.row.line
-                if result.outcome is Outcome.REJECTED:
-                    reject(result.row, result.reason)
-        except ImportStopped as stopped:
-            return [f"{stopped} Run it again to continue."]
+        with progress_bars() as progress:
+            try:
+                for result in results:
+                    self.counts[result.outcome] += 1
+                    self.last_line = result.row.line
+                    if result.outcome is Outcome.REJECTED:
+                        reject(result.row, result.reason)
+                    progress("Rows", 1)
+            except ImportStopped as stopped:
+                return [f"{stopped} Run it again to continue."]
         return []
 
     def _show(self, row: Row, reason: str) -> None:
@@ -97,16 +97,6 @@ class Command(DynamoCommand):
         else:
             counts = ", ".join(f"{outcome} {self.counts[outcome]:,}" for outcome in Outcome)
             self.tell(f"Would be: {counts}." if dry_run else f"{counts.capitalize()}.")
-
-
-def _with_progress(source: RowFile, results: Iterable[Result]) -> Iterator[Result]:
-    """`results`; on a terminal also a bar of how much of the file was read."""
-    with tqdm(
-        total=source.size_bytes, unit="B", unit_scale=True, disable=not sys.stderr.isatty()
-    ) as bar:
-        for result in results:
-            yield result
-            bar.update(source.read_bytes - bar.n)
 
 
 @contextmanager

@@ -15,21 +15,13 @@ class Command(DynamoCommand):
     help = "List the tasks that wait, run or have failed for good."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options."""
-        parser.add_argument(
-            "--queue",
-            metavar="Q",
-            action="append",
-            default=[],
-            help="list only tasks of this queue; may be repeated",
-        )
+        """Add `--json`."""
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
-    def handle(self, *args: object, queue: list[str], **options: object) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         """Print each task as soon as it is read."""
         damaged: list[str] = []
-        found = stored_tasks(queue, damaged=lambda _stored, error: damaged.append(error.key))
-        for item in found:
+        for item in stored_tasks(damaged=lambda _stored, error: damaged.append(error.key)):
             task = _as_json(item)
             text = "{status:8} {due:>12,} s  {id}  {function}, {attempts} attempts"
             text = text.format(due=round(item.due_seconds), **task)

@@ -14,10 +14,9 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.client.tally import CountingPool
-from dynamo.management.base import DynamoCommand, positive
+from dynamo.management.base import DynamoCommand, argument, positive
 from dynamo.runtime.terminal import printable, quantity
 from sequences.counters import Strategy, checked_name, delete_counter, next_value
-from sequences.management.base import counter_name
 
 SHOWN = 10  # wrong numbers, in the verdict
 
@@ -29,14 +28,14 @@ class Command(DynamoCommand):
         number: dict[str, Any] = {"metavar": "N", "type": positive}
         parser.add_argument("--tasks", default=6, help="default 6", **number)
         parser.add_argument("--rounds", default=5, help="numbers per task, default 5", **number)
-        keys: dict[str, Any] = {"type": counter_name, "help": "default Key1 Key2"}
+        keys: dict[str, Any] = {"type": argument(checked_name), "help": "default Key1 Key2"}
         parser.add_argument("--keys", metavar="KEY", nargs="+", default=["Key1", "Key2"], **keys)
         parser.add_argument(
             "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
         )
 
     def handle(self, *args: object, **options: Any) -> None:
-        counters = {checked_name(key): f"countertest#{uuid.uuid4()}" for key in options["keys"]}
+        counters = {key: f"countertest#{uuid.uuid4()}" for key in options["keys"]}
         keys = list(islice(cycle(options["keys"]), options["tasks"]))
         drawn: dict[str, list[int]] = {key: [] for key in keys}
         stop = threading.Event()

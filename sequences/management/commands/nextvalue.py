@@ -4,9 +4,8 @@ from typing import get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand, up_to
-from sequences.counters import Strategy, next_values
-from sequences.management.base import counter_name
+from dynamo.management.base import DynamoCommand, argument, up_to
+from sequences.counters import Strategy, checked_name, next_values
 
 #: For more, draw a range with `counters.next_values`.
 MAX_COUNT = 1_000_000
@@ -19,7 +18,7 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the counter and how to draw."""
-        parser.add_argument("name", metavar="NAME", type=counter_name, help="the counter")
+        parser.add_argument("name", metavar="NAME", type=argument(checked_name), help="the counter")
         parser.add_argument(
             "--count",
             metavar="N",
