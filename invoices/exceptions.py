@@ -13,8 +13,7 @@ InvoiceError (a SequenceError)
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
-├── AddressBookFull      the account has as many customers as it may
-└── ExportUnavailable    of an export that is stored in S3: S3 or Lambda refused, or did not answer
+└── AddressBookFull      the account has as many customers as it may
 """
 
 from datetime import date
@@ -150,9 +149,3 @@ class AddressBookFull(InvoiceError):
         "The address book has {limit} customers, and more are not allowed. Delete some that you do "
         "not need."
     )
-
-
-class ExportUnavailable(InvoiceError):
-    """S3 or Lambda refused, or did not answer."""
-
-    text = "The export cannot be reached. Try again later."

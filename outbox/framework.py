@@ -17,12 +17,14 @@ else:
     from django.tasks.exceptions import InvalidTask
     from django.utils.json import normalize_json
 
+TaskException = exceptions.TaskException
 TaskResultDoesNotExist = exceptions.TaskResultDoesNotExist
 
 __all__ = [
     "BaseTaskBackend",
     "ImmediateBackend",
     "InvalidTask",
+    "TaskException",
     "TaskResultDoesNotExist",
     "base",
     # Importing it registers the system check, also if `django_tasks` is not in INSTALLED_APPS.

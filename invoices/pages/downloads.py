@@ -7,9 +7,9 @@ process sends one file at a time to each account, and a few in total.
 """
 
 import logging
-import time
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
@@ -26,15 +26,16 @@ from accounts.pages.account import AccountDeleteView
 from accounts.pages.base import DOWNLOAD, signed_in
 from accounts.pages.signin import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
+from dynamo import RequestIdReused
 from dynamo.middleware import logged
 from dynamo.runtime.gates import Gate, GateFull
 from dynamo.runtime.processes import PerProcess
-from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import Export
 from invoices.pages.base import OwnInvoicesMixin, download_page
 from invoices.store.issuing import today
 from invoices.store.lists import list_invoices, years_of
+from outbox.framework import TaskException
 
 #: Downloads at once in a process. Each takes one of the server's threads, of which pages leave 24
 #: (`project.middleware`).
@@ -46,8 +47,8 @@ RETRY_AFTER_SECONDS = 10
 #: kept in most countries.
 OFFERED_YEARS = 10
 
-#: The page of an export refreshes itself after this time: first the least, later the most.
-LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
+#: The page of an export refreshes itself after this time.
+REFRESH_SECONDS = 5
 
 logger = logging.getLogger(__name__)
 
@@ -73,14 +74,11 @@ class DownloadView(OwnInvoicesMixin, View):
         """Start an export, unless one of the account is running."""
         if not settings.EXPORTS_BUCKET:
             return self.http_method_not_allowed(request)
-        asked = Export(self.account, self.ending, year)
         try:
-            export = stored_exports.start(asked)
-        except ExportUnavailable:
-            return _export_page(request, asked, "unavailable", status=503)
-        if (export.kind, export.year) != (asked.kind, asked.year):
+            return redirect("export", stored_exports.start(Export(self.account, self.ending, year)))
+        except RequestIdReused:
             messages.warning(request, _("Another file of your account is still being created."))
-        return redirect("export", export.token)
+            return redirect(request.path)
 
     def streamed(self, export: Export) -> HttpResponseBase:
         """The file, made while it is sent.
@@ -141,34 +139,32 @@ class OwnExportMixin(OwnInvoicesMixin):
     """A page of an export that the signed-in account started; others are 404."""
 
     export: Export
+    state: stored_exports.State
 
-    def dispatch(self, request: HttpRequest, token: str) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, id: UUID) -> HttpResponseBase:
         """Ask for the password again if the file has all data of the account."""
         if not request.user.is_authenticated:
             return self.handle_no_permission()
-        export = Export.of_token(token) if settings.EXPORTS_BUCKET else None
-        if export is None or export.account != self.account:
+        if not settings.EXPORTS_BUCKET:
+            raise Http404("Exports are not stored: EXPORTS_BUCKET is not set.")
+        try:
+            self.export, self.state = stored_exports.find(str(id))
+        except TaskException as error:
+            raise Http404(str(error)) from error
+        if self.export.account != self.account:
             raise Http404("The account has no such export.")
-        if export.kind == "json" and not is_fresh(request):
+        if self.export.kind == "json" and not is_fresh(request):
             return redirect_to_login(request.get_full_path(), reverse("reauthenticate"))
-        self.export = export
-        return super().dispatch(request)
+        return super().dispatch(request, id)
 
 
 class ExportView(OwnExportMixin, View):
     """Shows whether the file is ready. Until then, the page refreshes itself."""
 
-    def get(self, request: HttpRequest) -> HttpResponse:
-        try:
-            state = stored_exports.state_of(self.export)
-        except ExportUnavailable:
-            # The next request of the page may find it.
-            state = "preparing"
-        response = _export_page(request, self.export, state)
-        if state == "preparing":
-            waited = time.time() - self.export.began
-            seconds = min(max(round(waited / 5), LEAST_REFRESH_SECONDS), MOST_REFRESH_SECONDS)
-            response["Refresh"] = str(seconds)
+    def get(self, request: HttpRequest, id: UUID) -> HttpResponse:
+        response = _export_page(request, self.export, self.state)
+        if self.state == "preparing":
+            response["Refresh"] = str(REFRESH_SECONDS)
         return response
 
 
@@ -177,23 +173,18 @@ class ExportFileView(OwnExportMixin, View):
 
     is_download = True
 
-    def get(self, request: HttpRequest) -> HttpResponseBase:
-        try:
-            if DOWNLOAD not in request.GET and stored_exports.state_of(self.export) == "ready":
-                return redirect(stored_exports.link_to(self.export))
-        except ExportUnavailable:
-            return _export_page(request, self.export, "unavailable", status=503)
-        return redirect("export", self.export.token)
+    def get(self, request: HttpRequest, id: UUID) -> HttpResponseBase:
+        if DOWNLOAD in request.GET or self.state != "ready":
+            return redirect("export", id)
+        return redirect(stored_exports.link_to(self.export))
 
 
-def _export_page(
-    request: HttpRequest, export: Export, state: str = "", *, status: int = 200
-) -> HttpResponse:
+def _export_page(request: HttpRequest, export: Export, state: str = "") -> HttpResponse:
     """The page that shows the state of the file, or, without one, offers to make it."""
     year = [export.year] if export.year else []
     start_url = reverse(YEAR_URLS.get(export.kind, "account_export"), args=year)
     context = {"export": export, "state": state, "start_url": start_url}
-    return render(request, "invoices/export.html", context, status=status)
+    return render(request, "invoices/export.html", context)
 
 
 class AccountDeleteWithInvoicesView(AccountDeleteView):

@@ -1,20 +1,21 @@
 """Exports that are stored in S3, in a real browser: without scripts, and what axe says."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
 
 from accounts.models import User
 from invoices.output import exports as stored_exports
-from invoices.output.exports import LATE_SECONDS, Export
+from invoices.output.exports import Export
 from invoices.pages import downloads
+from outbox.models import TaskItem
 from tests.browser.test_axe import seen
 from tests.factories import make_user
-from tests.invoice_factories import DAY, issued
+from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
 from tests.registration import RunTasks
 from uploads import s3 as uploads_s3
 
@@ -26,6 +27,8 @@ START = f"/invoices/{DAY.year}.zip"
 @pytest.fixture(autouse=True)
 def _exporting(s3_url: str, bucket: str, settings: Any, worker: RunTasks) -> None:
     settings.EXPORTS_BUCKET = bucket
+    retry = {stored_exports.make.module_path: {"attempts": 1}}
+    settings.TASKS["default"]["OPTIONS"]["RETRY"] = retry
     for client in (stored_exports._s3, uploads_s3.client):
         client.reset()
 
@@ -61,19 +64,27 @@ def test_axe_finds_nothing_serious_on_the_pages_of_exports(
     browser: Browser,
     ann: User,
     worker: RunTasks,
-    s3: Any,
-    bucket: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A page that refreshes itself while axe looks at it would fail on a slow machine.
-    for name in ("LEAST_REFRESH_SECONDS", "MOST_REFRESH_SECONDS"):
-        monkeypatch.setattr(downloads, name, 3600)
-    now = int(time.time())
-    began = dict.fromkeys(("preparing", "ready", "failed"), now) | {"late": now - LATE_SECONDS}
-    states = {name: Export(ann.pk, "zip", DAY.year, name, began[name]) for name in began}
-    for name, stored in (("ready", states["ready"].name), ("failed", stored_exports.FAILED)):
-        s3.put_object(Bucket=bucket, Key=states[name].folder + stored, Body=b"x")
-    assert [stored_exports.state_of(state) for state in states.values()] == list(states)
+    monkeypatch.setattr(downloads, "REFRESH_SECONDS", 3600)
+    export = Export(ann.pk, "zip", DAY.year)
+    ready = stored_exports.start(export)
+    worker()
+    put_invoice(stored_invoices(ann.pk)[0], lines={"S": "none"})
+    failed = stored_exports.start(export)
+    worker()
+    late = stored_exports.start(export)
+    for item in TaskItem.scan():
+        item.change(enqueued_at=item.enqueued_at - stored_exports.LATE)
+    cache.delete(f"exports.{ann.pk}")  # expired
+    states = {
+        "ready": ready,
+        "failed": failed,
+        "late": late,
+        "preparing": stored_exports.start(export),
+    }
+    assert [stored_exports.find(id_)[1] for id_ in states.values()] == [*states]
 
-    pages = [START, *(f"/invoices/exports/{state.token}/" for state in states.values())]
+    pages = [START, *(f"/invoices/exports/{id_}/" for id_ in states.values())]
     assert seen(open_page(browser, ann, reduced_motion="reduce"), pages) == []

@@ -96,7 +96,7 @@ def test_the_template_has_the_same_tables_as_that_of_cloudformation(
 
 
 OF_BOTH = {"ssm:GetParameter", "kms:Decrypt", "logs:CreateLogStream", "logs:PutLogEvents"}
-OF_EXPORTS = {"s3:GetObject", "s3:ListBucket"}
+OF_EXPORTS = {"s3:GetObject"}
 STORING_EXPORTS = {"s3:AbortMultipartUpload", "s3:PutObject"}
 
 
@@ -106,7 +106,7 @@ STORING_EXPORTS = {"s3:AbortMultipartUpload", "s3:PutObject"}
         # tests/project/test_url_map.py holds the policy against the requests of all pages.
         ("SiteRole", ["site"], OF_BOTH | OF_EXPORTS),
         ("CommandsRole", ["site", "reports"], OF_BOTH),
-        ("TasksRole", ["site", "tasks", "reports"], OF_BOTH | OF_EXPORTS | STORING_EXPORTS),
+        ("TasksRole", ["site", "tasks", "reports"], OF_BOTH | STORING_EXPORTS),
     ],
 )
 def test_a_role_has_the_rights_of_its_policies_and_no_others(

@@ -180,8 +180,8 @@ ROWS = {
     "customer": own(404, LOOKED_AT, get=404),
     "customer_delete": own(404, LOOKED_AT, get=404),
     # Without a bucket for exports.
-    "export": own(404, "not-whole", get=404),
-    "export_file": own(404, "not-whole", get=404),
+    "export": own(404, LOOKED_AT, get=404),
+    "export_file": own(404, LOOKED_AT, get=404),
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
     "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
