@@ -107,7 +107,10 @@ class ProcessCredentials(Credentials):
             if time.monotonic() - self._loading.ended_at >= RETRY_PAUSE_SECONDS:
                 self._loading.start()
             error = self._loading.error
-            if isinstance(error, NoCredentialsError) and _is_metadata_disabled():
+            # The last provider of the chain is the instance metadata service. When that fails, it
+            # seems to have no credentials, so the error is final only if it is disabled.
+            is_final = os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true"
+            if is_final and isinstance(error, NoCredentialsError):
                 raise NoCredentialsError
             left = ends_at - time.monotonic()
             if left <= 0:
@@ -156,15 +159,6 @@ def _load() -> _Held:
 def _in_one_line(error: Exception) -> str:
     """The error without its traceback, which may contain what the provider printed."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
-
-
-def _is_metadata_disabled() -> bool:
-    """Whether an empty answer of the chain is final.
-
-    The instance metadata service is the last provider. When it fails, it seems to have no
-    credentials.
-    """
-    return os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true"
 
 
 def _fixed() -> ReadOnlyCredentials | None:

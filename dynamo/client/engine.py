@@ -160,20 +160,11 @@ def _folder() -> Path:
 
 
 def _last_started() -> Running | None:
-    try:
-        stored = json.loads((_folder() / "engine.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    match stored:
-        case {
-            "pid": int(pid),
-            "port": int(port),
-            "program": "dynoxide" | "ministack" as program,
-            "host": str(host),
-        }:
-            with suppress(ValueError):
-                if pid > 0 and 0 < port < 2**16 and IPv4Address(host).is_loopback:
-                    return Running(pid, port, program, host)
+    # The file may be damaged.
+    with suppress(OSError, TypeError, ValueError):
+        last = Running(**json.loads((_folder() / "engine.json").read_bytes()))
+        if last.pid > 0 and last.port in range(1, 2**16) and IPv4Address(last.host).is_loopback:
+            return last
     return None
 
 
@@ -257,7 +248,11 @@ def _wait_for(child: subprocess.Popen[bytes], running: Running, log: Path) -> No
     """Wait until the engine, or the shell that runs it, answers."""
 
     def has_ended_or_answers() -> bool:
-        return child.poll() is not None or _announced(running, log)
+        # Each program prints its URL once it has the port. An answer from the port is not enough:
+        # another program may have taken it first.
+        is_printed = running.endpoint.encode() in log.read_bytes()
+        answers = is_printed and _listens(running.host, running.port)
+        return answers or child.poll() is not None
 
     in_time = _wait_until(has_ended_or_answers, START_SECONDS)
     if child.poll() is not None:
@@ -294,13 +289,6 @@ def _arguments(program: Program, host: str, port: int, folder: Path | None) -> l
     # 0 workers is one process, without children that a signal does not reach.
     server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{host}:{port}", "--workers", "0"]
     return server if folder is None else [*server, "--error-logfile", str(folder / "engine.log")]
-
-
-def _announced(running: Running, log: Path) -> bool:
-    # Each program prints its URL once it has the port. An answer from the port is not enough:
-    # another program may have taken it first.
-    is_printed = running.endpoint.encode() in log.read_bytes()
-    return is_printed and _listens(running.host, running.port)
 
 
 def _last_line(log: Path) -> str:

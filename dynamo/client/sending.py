@@ -44,7 +44,7 @@ from dynamo.client.retries import (
     outcome_of,
     pause_seconds,
 )
-from dynamo.runtime.deadline import operation_ends_at, page_is_over, recovery_begins_at
+from dynamo.runtime.deadline import operation_ends_at, page_is_over, seconds_until_recovery
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent
 from dynamo.wire.types import Answer, Item
@@ -213,7 +213,7 @@ def send(
             drawn = pause_seconds(attempt)
             pause: float | None = drawn
             if time.monotonic() + drawn > ends_at:  # the next attempt would begin too late
-                pause = _pause_until_recovery(began, attempt_began) if stalled else None
+                pause = seconds_until_recovery(began, attempt_began) if stalled else None
             fails_now = fails_fast() and is_unreachable()
             if pause is None or fails_now or (maybe_done and not repeatable):
                 unknown = maybe_done and not is_read(operation)
@@ -228,14 +228,6 @@ def read_item(address: Mapping[str, object]) -> Item | None:
     Costs 1 request and 1 read unit per 4 KB. Raises as `send`.
     """
     return send("GetItem", address).get("Item") or None
-
-
-def _pause_until_recovery(began: float, last_began: float) -> float | None:
-    """How long a stalled transaction waits for its last attempt; None if that was made."""
-    recovery = recovery_begins_at(began)
-    if recovery is None or last_began >= recovery:
-        return None
-    return max(0.0, recovery - time.monotonic())
 
 
 def _completed(operation: str, request: Mapping[str, object]) -> dict[str, object]:
@@ -310,11 +302,9 @@ def _error_of(
         if code == "TransactionCanceledException":
             reasons = [
                 exceptions.CancellationReason(
-                    cancellationreason.get("Code", "None"),
-                    cancellationreason.get("Message") or "",
-                    cancellationreason.get("Item"),
+                    reason.get("Code", "None"), reason.get("Message") or "", reason.get("Item")
                 )
-                for cancellationreason in answer.get("CancellationReasons", [])
+                for reason in answer.get("CancellationReasons", [])
             ]
             # The answer shows which condition was false only if it has a reason for each action.
             actions = cast(Sized, request["TransactItems"])

@@ -275,15 +275,12 @@ class Write:
     @property
     def address(self) -> Address:
         """The parameters of a request that name its item."""
-        return {"TableName": self.request["TableName"], "Key": self._stored_key}
-
-    @property
-    def _stored_key(self) -> Item:
         request = self.request
-        if "Key" in request:
-            return request["Key"]
-        item = cast(PlainModel, self.about)
-        return {name: request["Item"][name] for name in item.key_attribute_names()}
+        key = request.get("Key")
+        if key is None:
+            item = cast(PlainModel, self.about)
+            key = {name: request["Item"][name] for name in item.key_attribute_names()}
+        return {"TableName": request["TableName"], "Key": key}
 
     def replaced(self) -> Write:
         """The write that replaces this one, which was refused and has no `otherwise`."""

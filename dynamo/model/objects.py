@@ -81,7 +81,7 @@ class ItemObject(Keyed):
         @property
         def pk(self):
             """The key of an item that has no attribute `pk`; of two parts, a tuple."""
-            key = [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
+            key = self._key_values()
             return tuple(key) if len(key) > 1 else key[0]
 
     Taken: ClassVar[type[exceptions.Taken]]
@@ -107,9 +107,13 @@ class ItemObject(Keyed):
         values = copy.deepcopy(self.attribute_values)
         return {**vars(self), "attribute_values": values, "_unanswered": None}
 
+    def _key_values(self) -> list[object]:
+        """The values of the key's attributes, None for one that is missing."""
+        return [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
+
     def _identity(self) -> tuple[object, ...] | None:
         """The table and the key; None for an object without a key."""
-        key = [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
+        key = self._key_values()
         return None if not key or None in key else (self.table(), *key)
 
     def __eq__(self, other: object) -> bool:
@@ -127,8 +131,7 @@ class ItemObject(Keyed):
 
     def __repr__(self) -> str:
         # PynamoDB's method shows every attribute, even passwords.
-        key = (str(self.attribute_values.get(name)) for name, *_rest in self._key_attributes())
-        return f"<{type(self).__name__}: {', '.join(key)}>"
+        return f"<{type(self).__name__}: {', '.join(map(str, self._key_values()))}>"
 
     def __str__(self) -> str:
         """The first text that forms can edit and that is neither a key (also of another item) nor a
@@ -160,7 +163,7 @@ class ItemObject(Keyed):
 
     def _key_as_name(self) -> str:
         """What messages call the item if only its key is known."""
-        key = (self.attribute_values.get(name) for name, *_rest in self._key_attributes())
+        key = self._key_values()
         shown = (item.hex() if isinstance(item, bytes) else str(item) for item in key)
         return f"{self._noun()} {', '.join(shown)}"
 

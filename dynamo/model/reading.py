@@ -117,7 +117,7 @@ class Readable(Paged):
             DoesNotExist: there is none, or the key is not one of an item.
             TypeError: it is not the whole key.
         """
-        names = [name for name, *_rest in cls._key_attributes()]
+        names = cls._key_names()
         given = sum(part is not LEFT_OUT for part in (hash_key, range_key))
         if values or given != len(names):
             raise TypeError(
@@ -171,7 +171,7 @@ class Readable(Paged):
             TypeError: these are not keys.
             Unavailable: DynamoDB did not process all of them until the deadline.
         """
-        names = ", ".join(name for name, *_rest in cls._key_attributes())
+        names = ", ".join(cls._key_names())
         if isinstance(items, (str, bytes)):
             raise TypeError(f"{cls.__name__}.batch_get takes a list of keys ({names}).")
         keys: dict[tuple[object, ...], Item] = {}

@@ -111,13 +111,14 @@ def operation_ends_at() -> float:
     return own if shared is None else min(own, shared)
 
 
-def recovery_begins_at(began: float) -> float | None:
-    """When to send a stalled transaction for the last time; None if the deadline is too early.
+def seconds_until_recovery(began: float, last_began: float) -> float | None:
+    """How long a stalled transaction waits for its last attempt.
 
-    `began` is the `time.monotonic()` of its first attempt.
+    None if that was made, or would be too late. The first attempt was made at `began`, the latest
+    one at `last_began` (`time.monotonic()`).
     """
+    now = time.monotonic()
     recovery = began + RECOVERY_SECONDS
     shared = _ends_at.get()
-    if shared is not None and max(recovery, time.monotonic()) > shared + RECOVERY_GRACE_SECONDS:
-        return None
-    return recovery
+    is_too_late = shared is not None and max(recovery, now) > shared + RECOVERY_GRACE_SECONDS
+    return None if is_too_late or last_began >= recovery else max(0.0, recovery - now)

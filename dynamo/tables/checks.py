@@ -76,10 +76,7 @@ from dynamo.wire.attributes import DateTimeAttribute, nearest
 TAG = "dynamodb"
 
 #: The signals that Django's models send.
-_SIGNALS = (
-    *("pre_init", "post_init", "pre_save", "post_save", "pre_delete", "post_delete"),
-    "m2m_changed",
-)
+_SIGNALS = "pre_init post_init pre_save post_save pre_delete post_delete m2m_changed".split()
 #: Methods of a model, and the operations that do not call them.
 _CALLERS = {
     "save": "create and change",

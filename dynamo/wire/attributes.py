@@ -49,16 +49,6 @@ else:
 #: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125. A number that is too large is inexact.
 _NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Subnormal])
 
-#: Options of some attributes only.
-_KINDS = {
-    "max_length": "TextAttribute",
-    "min_value": "IntegerAttribute and DecimalAttribute",
-    "max_value": "IntegerAttribute and DecimalAttribute",
-    "max_digits": "DecimalAttribute",
-    "decimal_places": "DecimalAttribute",
-    "auto_now": "DateAttribute and DateTimeAttribute",
-    "auto_now_add": "DateAttribute and DateTimeAttribute",
-}
 #: What to use instead of other options of Django's fields.
 _INSTEAD = {
     "db_collation": "Unique(…, normalize=casefolded)",
@@ -184,9 +174,11 @@ class FormAttribute(Attribute[Value]):
 
     @classmethod
     def _refusal(cls, option: str) -> str:
-        if option in _KINDS:
-            return f"{option} is an option of {_KINDS[option]}."
-        known = sorted({*(FormAttribute.__init__.__kwdefaults__ or ())} - {*_KINDS})
+        kinds = FormAttribute.__subclasses__()
+        if owners := [kind.__name__ for kind in kinds if option in kind.own_options]:
+            return f"{option} is an option of {' and '.join(owners)}."
+        of_some = {name for kind in kinds for name in kind.own_options}
+        known = sorted({*(FormAttribute.__init__.__kwdefaults__ or ())} - of_some)
         instead = _INSTEAD.get(option) or nearest_or_all(option, [*known, *cls.own_options])
         return f"{cls.__name__} has no option {option}. Use {instead}."
 

@@ -227,6 +227,7 @@ class Options:
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        self.concrete_model = model
         self.object_name = model.__name__
         self.model_name = model.__name__.lower()
 
@@ -266,10 +267,6 @@ class Options:
             f"{self.object_name} is not a model of a relational database. For Django REST "
             "framework, derive the serializer from dynamo.rest.ModelSerializer."
         )
-
-    @property
-    def concrete_model(self) -> type:
-        return self.model
 
     @cached_property
     def by_name(self) -> dict[str, AttributeField]:
