@@ -147,18 +147,17 @@ def with_metadata(pdf: bytes) -> bytes:
 MOST_KEPT = 64
 
 
-def pdf_of(invoice: Invoice, *, keep: bool = True, account: str = "") -> bytes:
+def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
     """`invoice` as a PDF file, see `render`; the kept one, if there is one.
 
-    An export does not `keep` its files, which would displace those of all others. `account` waits
-    in line for it, by default that of the invoice.
+    An export does not `keep` its files, which would displace those of all others.
 
     Raises:
         Busy: see `invoices.output.helper.run_in_helper`, with its other errors.
     """
     if keep:
         return _kept(invoice, repr(invoice))
-    return run_in_helper(render, invoice, account=account or invoice.account)
+    return run_in_helper(render, invoice, account=invoice.account)
 
 
 @lru_cache(MOST_KEPT)
