@@ -1,13 +1,13 @@
 """Pages fail fast while DynamoDB cannot be reached: a circuit breaker for each process.
 
-Without it every page repeats its request until its deadline and holds a thread of the server for
-that time, so visitors wait for an answer that cannot come.
+Without it, every page would repeat its request until its deadline and hold a thread of the server
+for that time. Visitors would wait for an answer that cannot come.
 
 - It opens when several requests in a row could not connect, or got no reply in time, over at least
-  a second, and no request of the process was answered in the meantime. Any answer resets it, also
-  throttling and errors of the service. A reset or closed connection does not count: the service
-  accepted it, and the lost reply may be that of a write.
-- While it is open, requests of pages are not sent. Those sent before wait for a reply.
+  a second, and no request of the process was answered in the meantime. Any answer resets the count,
+  also throttling and errors of the service. A reset or closed connection does not count: the
+  service accepted it, and the lost reply may be that of a write.
+- While it is open, requests of pages are not sent. Earlier requests wait for their replies.
 - Each second, one request of a page is sent as a probe, and this page waits for it. Its answer
   closes the breaker.
 
@@ -27,8 +27,8 @@ from contextvars import ContextVar
 
 from botocore.exceptions import ClientError, ConnectionError, ReadTimeoutError, SSLError
 
-#: How many failures in a row open the breaker, and for how long they must have lasted: retries
-#: bridge a short interruption.
+#: This many failures in a row open the breaker, if they lasted for at least this time. Retries
+#: bridge shorter interruptions.
 OPENING_FAILURES = 5
 OPENING_SECONDS = 1.0
 
@@ -56,7 +56,7 @@ def fails_fast() -> bool:
 
 
 class Breaker:
-    """Thread-safe. Call `note` after each request that was sent."""
+    """The breaker of a process. Thread-safe. Call `note` after each request that was sent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class Breaker:
         self._failures = 0
         self._failing_since = 0.0
         self._probes_at = 0.0
-        #: Whether DynamoDB could not be reached lately.
+        #: Whether recent attempts could not reach DynamoDB.
         self.is_open = False
 
     def admits(self) -> bool:

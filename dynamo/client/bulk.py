@@ -1,6 +1,6 @@
 """Many items: whole tables in parallel segments, partitions, and batches of reads or writes.
 
-None is a transaction: each item is read or written by itself.
+None of these is a transaction: each item is read or written by itself.
 
 Source: "Scanning tables in DynamoDB", section "Parallel scan",
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Scan.html
@@ -34,13 +34,14 @@ def pages(
     """The `attributes` (stored names) of every item of `table`, page by page, in no order.
 
     Without `attributes`, whole items are read. Each segment reads one page ahead, so at most
-    `SEGMENTS` pages of 1 MB are in memory. Not isolated from transactions: of a transaction that
-    commits in the meantime, one item may be read as before and another as after it. Costs 1 request
-    per page and 1 read unit per 4 KB of all that is stored, whatever `attributes` leaves out.
+    `SEGMENTS` pages of 1 MB are in memory. The read is not isolated from transactions: if one
+    commits in the meantime, an item may be read as before it and another as after it. Costs 1
+    request per page and 1 read unit per 4 KB of all stored items, even if `attributes` leaves most
+    of them out.
 
     `places` has one entry per segment: the key after which it is read, {} for its beginning, None
-    if it was read to its end. When the next page is asked for, it says how far the pages before it
-    came, so another call can continue there.
+    if it was read to its end. When the next page is requested, it has the ends of the earlier
+    pages, so that another call can continue there.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`.
@@ -113,7 +114,7 @@ def read_batches(table: str, keys: Sequence[Mapping[str, object]]) -> Iterator[I
 
 
 def read_one_of_each(keys: Mapping[str, Mapping[str, object]]) -> dict[str, Item]:
-    """By table, the item stored under the table's key in `keys`; absent ones are left out.
+    """The items stored under the key of each table in `keys`, by table; absent ones are left out.
 
     Costs 1 request, 1 read unit per 4 KB of each item.
 
@@ -148,7 +149,7 @@ def _until_done(
     unprocessed: Literal["UnprocessedKeys", "UnprocessedItems"],
     left: Mapping[str, object],
 ) -> Iterator[Answer]:
-    """The answers until DynamoDB leaves no items unprocessed."""
+    """Repeat the request with the unprocessed items until there are none. Yields the answers."""
     ends_at = operation_ends_at()
     for attempt in itertools.count():
         answer = send(operation, {"RequestItems": left})

@@ -1,4 +1,4 @@
-"""Connections whose name lookup does not block, and that are closed when they were idle.
+"""Connections whose name lookup does not block, and which are closed after they were idle.
 
 `getaddrinfo` obeys no time-out, not even the connection time-out: with a name server that never
 answers, `/healthz` took 20 s. Therefore, a daemon thread looks up the host's name, and the time
@@ -6,9 +6,9 @@ that a connection waits for it counts against its connection time-out. While the
 not answer, the last addresses are used. TLS checks the host's name as usual.
 
 A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
-The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
-loses the time-out, and an `ADD` is lost, because it must not be sent twice. Gateways and firewalls
-drop a connection that was idle for minutes. A process may be frozen for any time.
+The next request on it gets no reply, and it is unknown whether it arrived. A repeatable request is
+delayed by the time-out, and an `ADD` fails, because it must not be sent twice. Gateways and
+firewalls drop a connection that was idle for minutes. A process may be frozen for any time.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from dynamo.runtime.processes import Background, PerProcess
 if TYPE_CHECKING:
     from urllib3._base_connection import BaseHTTPConnection
 
-#: How long addresses are used before the name is looked up again: as long as DynamoDB's records.
+#: Addresses are used for this time before the name is looked up again. DynamoDB's records are valid
+#: for as long.
 FRESH_SECONDS = 5.0
 
-#: How long they are used while the name server does not answer.
+#: Addresses are used for this time while the name server does not answer.
 STALE_SECONDS = 3600.0
 
 #: When a lookup takes longer than this, another thread looks up the name as well.
 STUCK_SECONDS = 10.0
 
-#: The time-out of a connection that has none.
+#: The time-out of a connection whose configuration has none.
 _DEFAULT_SECONDS = 5.0
 
 #: A connection that was idle for longer is closed. Opening one costs two or three round trips, and
 #: is rare under load, because the pool hands out the connection that was used last.
 IDLE_SECONDS = 5.0
 
-# Keyed by host. These are the hosts of the clients' endpoints, so their number does not grow.
+# The keys are the hosts of the clients' endpoints, so their number does not grow.
 _lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
 
 
@@ -103,7 +104,7 @@ class _Connection(HTTPConnection):
             try:
                 return connection.create_connection(
                     (address, self.port),
-                    # Half of the time, so that some is left for the others.
+                    # An address gets half of the time, so that some time is left for the others.
                     left if number == len(found) else left / 2,
                     source_address=self.source_address,
                     socket_options=self.socket_options,
@@ -139,7 +140,7 @@ def _looked_up(host: str, seconds: float) -> list[str]:
     ended = lookup.ended
     lookup.start()
     if lookup.value:
-        # With old addresses to use, leave time to connect to them. Only the first callers wait for
+        # If there are old addresses, leave time to connect to them. Only the first callers wait for
         # a lookup that hangs.
         seconds = seconds / 2 - lookup.seconds_under_way
     lookup.wait(ended, seconds)

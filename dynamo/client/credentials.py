@@ -1,11 +1,12 @@
 """The credentials that a process signs with. No request waits for a hanging provider.
 
 botocore asks a credential provider in the thread of a request, and waits as long as the provider
-takes. Here a daemon thread asks botocore's usual chain, and again when a request uses credentials
-that expire soon; requests use its last result. While the provider fails, the old credentials are
-used until they expire. A request without valid credentials waits for them until its deadline.
+takes. Here, a daemon thread asks botocore's usual chain. It asks again when a request uses
+credentials that expire soon. Requests use its last result. While the provider fails, the old
+credentials are used until they expire. A request without valid credentials waits for them until its
+deadline.
 
-Credentials that no provider has to be asked for (environment variables, the keys of a profile) need
+Credentials that need no request to a provider (environment variables, the keys of a profile) need
 no thread.
 """
 
@@ -48,7 +49,7 @@ RETRY_PAUSE_SECONDS = 0.5
 #: If a provider has not answered after this time, another thread asks it as well.
 STUCK_SECONDS = 60.0
 
-#: For the providers' own requests to AWS (STS, IAM Identity Center).
+#: The configuration of the providers' own requests to AWS (STS, IAM Identity Center).
 _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
 #: Prefixes of the settings of a profile that name a provider.
@@ -59,7 +60,7 @@ _WEEK = 7 * 24 * 3600
 
 @dataclass(frozen=True)
 class _Held:
-    """Credentials; when to replace them, and when they expire, as `time.time()`."""
+    """Credentials, the time to replace them, and the time when they expire, as `time.time()`."""
 
     frozen: ReadOnlyCredentials
     due_at: float = math.inf
@@ -69,11 +70,12 @@ class _Held:
 class ProcessCredentials(Credentials):
     """The credentials with which a botocore client, or `client.lean`, signs. Thread-safe.
 
-    These are the `fixed` ones, if given, else the thread's last result.
+    These are the `fixed` credentials, if given; otherwise they are the thread's last result.
     """
 
     def __init__(self, fixed: ReadOnlyCredentials | None = None) -> None:
-        # Not Credentials.__init__: it would set the attributes that `__getattr__` finds.
+        # Credentials.__init__ is not called, because it would set the attributes that `__getattr__`
+        # finds.
         self.method = "django-on-dynamodb"
         self._fixed = None if fixed is None else _Held(fixed)
         self._loading = Background("AWS credentials", self._load, stuck_seconds=STUCK_SECONDS)
@@ -131,7 +133,7 @@ class ProcessCredentials(Credentials):
 
 
 def _load() -> _Held:
-    """Ask the whole chain, with a new session: one that failed or hangs may stay so."""
+    """Ask the whole chain with a new session, because a session that failed may fail again."""
     core = Session()
     if settings.AWS_REGION:
         core.set_config_variable("region", settings.AWS_REGION)
@@ -146,11 +148,11 @@ def _load() -> _Held:
         raise CredentialRetrievalError(provider=found.method, error_msg="they are not text")
     if not isinstance(found, RefreshableCredentials):
         return _Held(frozen)
-    # Public is only the question whether less than n seconds are left. Without the private name of
-    # the expiry, which another version of botocore may lack, no request could be signed.
+    # botocore's public method only tells whether less than n seconds are left. The private name of
+    # the expiry may be absent in another version of botocore, and then no request could be signed.
     left = bisect.bisect_left(range(_WEEK), True, key=found.refresh_needed) - 1
     if left <= 0:
-        # With less than a second left they would be loaded again and again.
+        # With less than a second left, they would be loaded for every request.
         raise CredentialRetrievalError(provider=found.method, error_msg="they have expired")
     now = time.time()
     return _Held(frozen, now + max(left - AHEAD_SECONDS, left / 2), now + left)
@@ -164,7 +166,8 @@ def _in_one_line(error: Exception) -> str:
 def _fixed() -> ReadOnlyCredentials | None:
     """The credentials that can be read here without a request; None if there are none."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
-        # The first provider of the chain. To set up the whole chain takes longer than a request.
+        # This is the first provider of the chain. Setting up the whole chain takes longer than a
+        # request.
         found = EnvProvider().load()
     else:
         core = Session(include_builtin_handlers=False)

@@ -1,9 +1,9 @@
 """The endpoint that requests go to, resolved once per client.
 
-botocore evaluates DynamoDB's endpoint rules for every request: a quarter of the time of a small
-request. Without rules a client takes the region's endpoint from a table of botocore's, once, when
-it is made. It is the same endpoint, unless the configuration asks for FIPS 140, for dual-stack or
-for the account's own endpoint; then the rules stay.
+botocore evaluates DynamoDB's endpoint rules for every request, which takes a quarter of the time of
+a small request. Without rules, a client takes the region's endpoint from a table of botocore, once,
+when it is made. It is the same endpoint, unless the configuration asks for FIPS 140, for dual-stack
+or for the account's own endpoint. In these cases, the rules are used.
 
 By default (`AWS_ACCOUNT_ID_ENDPOINT_MODE=preferred`) the rules would choose an endpoint named after
 the account, if its id is known. The region's endpoint serves every account as well.
@@ -27,14 +27,15 @@ from dynamo.client import credentials
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import AnswerParserFactory
 
-#: The variable that leads all requests to the engine of a test; `dynamo.test` sets it.
+#: The variable with the endpoint of a test's engine, for all requests. `dynamo.test` sets it.
 TEST_ENDPOINT = "DYNAMODB_TEST_ENDPOINT"
 
 
 def configured_endpoint(service: str) -> str | None:
     """The endpoint that the environment names for a service (`dynamodb`), if any.
 
-    Read when a client is created, as in botocore, which may be long after the settings were read.
+    The environment is read when a client is created, as in botocore. That may be long after the
+    settings were read.
     """
     own = os.environ.get(f"AWS_ENDPOINT_URL_{service.upper()}")
     return own or os.environ.get("AWS_ENDPOINT_URL")
@@ -61,7 +62,8 @@ class _LoaderWithoutRules(Loader):
 def session(signing: Credentials, region: str | None) -> Session:
     """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone.
 
-    It is botocore's. boto3's has the same clients, but imports its resources and S3 transfers.
+    It is a session of botocore. One of boto3 has the same clients, but imports resources and S3
+    transfers.
     """
     core = Session()
     chain = SimpleNamespace(load_credentials=lambda: signing)
@@ -75,7 +77,7 @@ def session(signing: Credentials, region: str | None) -> Session:
 
 
 def s3_style() -> Literal["auto", "path"]:
-    """How a client of S3 names buckets: BUCKET.localhost does not resolve."""
+    """The style in which a client of S3 names buckets: BUCKET.localhost does not resolve."""
     return "path" if is_loopback(configured_endpoint("s3")) else "auto"
 
 
@@ -93,7 +95,7 @@ def _needs_rules(core: Session, region: str | None) -> bool:
     return bool(
         core.get_config_variable("use_fips_endpoint")
         or core.get_config_variable("use_dualstack_endpoint")
-        # botocore takes a region such as `fips-us-east-1` for a request for FIPS.
+        # botocore understands a region such as `fips-us-east-1` as a request for FIPS.
         or "fips" in (region or core.get_config_variable("region") or "")
         or mode.lower() == "required"
     )

@@ -2,23 +2,22 @@
 
 `settings.DYNAMODB_LOCAL_DIR` holds its state:
 
-    engine.json        pid, address and program of the last engine; kept for the address, and
-                       locked (flock) by the engine as long as it runs
-    engine.lock        flock, held while one process starts or stops the engine
-    engine.log         what the engine printed since it started
-    dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
+    engine.json pid, address and program of the last engine; kept for the address, and locked
+    (flock) by the engine while it runs engine.lock flock, held while one process starts or stops
+    the engine engine.log what the engine printed since it started dynamodb.sqlite the data
+    (dynoxide only: ministack stores nothing)
 
 Each test run has its own engine, which stores nothing and ends with its process
 (`start_temporary`).
 
 The data contains password hashes, so other users of the machine have no access to the folder.
 
-The engine answers everybody who finds it, and a web page that is open in a browser can search the
-ports of an address. Therefore, the engine listens on a random one of the 16 million addresses that
-Linux has for itself (127.0.0.0/8). Where the system has only 127.0.0.1 (macOS), it is not hidden.
+The engine answers all clients that find it, and a web page that is open in a browser can search the
+ports of an address. Therefore, the engine listens on a random one of the 16 million loopback
+addresses of Linux (127.0.0.0/8). On macOS, which has only 127.0.0.1, it is not hidden.
 
 A pid does not identify the engine, because the system uses it again. The engine inherits the lock
-on `engine.json`, so while that is held, the pid in it is the engine's.
+on `engine.json`. While the lock is held, the pid in this file is the engine's.
 """
 
 import errno
@@ -56,18 +55,19 @@ _ALL = ""
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 
-#: How long a port can stay in use after its process has lost its command line.
+#: A port can be in use for this time after its process has lost its command line.
 PORT_RELEASE_SECONDS = 0.3
 POLL_SECONDS = 0.01
 
-#: Below the ports that the system gives to connections and to servers without a fixed port, so that
-#: no other program gets one before it is listened on. Source: ip(7), ip_local_port_range.
+#: The ports of engines. They are below the ports that the system gives to connections and to
+#: servers without a fixed port, so that no other program gets one before the engine listens.
+#: Source: ip(7), ip_local_port_range.
 _PORTS = range(15_000, 32_000)
 # `random` may have the same seed in several processes.
 _chance = random.SystemRandom()
 
-#: Runs a program until it ends, or until the pipe at the standard input is closed: by the end of
-#: the process that has the other end, however it ends.
+#: Runs a program until it ends, or until the pipe at the standard input is closed. The pipe is
+#: closed when the process at its other end ends, however it ends.
 _UNTIL_CLOSED = """
 exec 3<&0
 "$@" 3<&- & program=$!
@@ -106,7 +106,7 @@ def status() -> Running | None:
 
 
 def start() -> Running:
-    """Start the engine, or return the running one; concurrent callers all get the same.
+    """Start the engine, or return the running one. Concurrent callers get the same one.
 
     It keeps running after this process, until `stop`. It uses the last engine's address if that is
     free, so that processes that knew the last engine find this one.
@@ -147,7 +147,8 @@ def _locked() -> Iterator[None]:
             try:
                 yield
             finally:
-                # Closing is not enough: a child forked in between would keep the lock.
+                # Closing the file is not enough: a child that was forked meanwhile would keep the
+                # lock.
                 fcntl.flock(lock, fcntl.LOCK_UN)
     except OSError as error:
         raise LocalEngineFailed(f"The local engine in {folder} failed: {error}") from error
@@ -183,7 +184,8 @@ def start_temporary() -> str:
         log = Path(folder, "engine.log")
         command = ["/bin/sh", "-c", _UNTIL_CLOSED, "sh", executable]
         command += _arguments(program, HOST, port, None)
-        # ministack imports modules from its current folder, so that must not be writable by others.
+        # ministack imports modules from its current folder, so others must not be able to write
+        # there.
         child = _spawn(command, port, log, cwd=Path("/"), stdin=watched)
         os.close(watched)
         running = Running(child.pid, port, program, HOST)
@@ -200,12 +202,13 @@ def _launch(host: str, port: int) -> Running:
     new.unlink(missing_ok=True)
     with new.open("w") as state:
         fcntl.flock(state, fcntl.LOCK_EX)
-        # Not started in the checkout, whose packages would shadow ministack's.
+        # The engine is not started in the checkout, whose packages would shadow ministack's.
         child = _spawn(command, port, log, cwd=folder, keeps=[state.fileno()])
         running = Running(child.pid, port, program, host)
         json.dump(asdict(running), state)
-    # Replaced as a whole, because `status` reads it without the lock of the folder. This is done
-    # before the engine answers, so that the next process finds it if this one is killed now.
+    # The file is replaced as a whole, because `status` reads it without the lock of the folder. It
+    # is written before the engine answers, so that the next process finds the engine if this one is
+    # killed now.
     new.replace(folder / "engine.json")
     _wait_for(child, running, log)
     return running
@@ -261,7 +264,7 @@ def _wait_for(child: subprocess.Popen[bytes], running: Running, log: Path) -> No
         child.kill()
         child.wait()
         raise LocalEngineFailed(f"{running.program} did not answer within {START_SECONDS:g} s.")
-    child.returncode = 0  # the process keeps running, and Popen must not warn or wait
+    child.returncode = 0  # the process continues, and Popen must not warn or wait
 
 
 def _installed() -> tuple[Program, str]:
@@ -281,12 +284,12 @@ def _installed() -> tuple[Program, str]:
 
 
 def _arguments(program: Program, host: str, port: int, folder: Path | None) -> list[str]:
-    """Without a folder the engine keeps its data in memory."""
+    """The engine's command line. Without a folder, the engine keeps its data in memory."""
     if program == "dynoxide":
         data = [] if folder is None else ["--db-path", str(folder / "dynamodb.sqlite")]
         return ["serve", "--host", host, "-p", str(port), *data]
-    # With hypercorn, as ministack's own command does: the command line names address and folder.
-    # 0 workers is one process, without children that a signal does not reach.
+    # hypercorn is called as ministack's own command does it, because its command line takes address
+    # and folder. 0 workers is one process, without children that a signal does not reach.
     server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{host}:{port}", "--workers", "0"]
     return server if folder is None else [*server, "--error-logfile", str(folder / "engine.log")]
 
@@ -307,7 +310,7 @@ def _is_alive() -> bool:
 
 
 def _end(engine: Running) -> bool:
-    """End the process if it is still the engine; whether it was."""
+    """End the process if it is still the engine. Returns whether it was."""
     was_alive = _is_alive()
     for end in (signal.SIGTERM, signal.SIGKILL):
         if not _is_alive():
@@ -350,7 +353,7 @@ def _is_free(host: str, port: int) -> bool:
     if _listens(host, port):  # on macOS binding succeeds if a server listens on all addresses
         return False
     with socket.socket() as probe:
-        # As servers set it: old connections in TIME_WAIT do not block the port.
+        # Servers set this as well, so that old connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_ALL, port))

@@ -1,21 +1,22 @@
 """A shorter path for operations on items: signed here, sent on urllib3's connections, read as JSON.
 
-botocore passes each request through some twenty events and converts every value of requests and
-answers, two thirds of a client's time for a request. Our requests are in DynamoDB's JSON form
-already. Here, a request is therefore a JSON body with one signature, whose key is made once a day.
+botocore passes each request through about twenty events and converts every value of requests and
+answers, which takes two thirds of a client's time. Our requests are in DynamoDB's JSON form
+already. Therefore, a request is only a JSON body with one signature here. Its key is made once a
+day.
 
-What must be trusted stays botocore's: region and endpoint, the pool of connections with its TLS and
-time-outs, the parsing of errors, and the error classes, so that callers see no difference. A client
-with a proxy, and every client with `DYNAMODB_LEAN=off`, uses botocore.
+The parts that must be trusted are still botocore's, so that callers see no difference: region and
+endpoint, the pool of connections with its TLS and time-outs, the parsing of errors, and the error
+classes. A client with a proxy, and every client with `DYNAMODB_LEAN=off`, uses botocore.
 
-Of botocore's private names this uses three: a client's `_endpoint` (and of its HTTP session what
-that calls for each request), `_request_signer` and `_ruleset_resolver`. Reading botocore's settings
-again instead would miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are read
+This uses three private names of botocore: a client's `_endpoint` (and the names of its HTTP session
+that it calls for each request), `_request_signer` and `_ruleset_resolver`. Reading botocore's
+settings instead could miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are read
 when the path is made, never while a request is sent: if a version of botocore lacks one,
-`client.sending` sends everything through botocore. Of urllib3's private names it uses those by
-which a pool lends a connection: `urlopen`, which prepares for redirects, retries and streams, takes
-a third of a client's time. http.client sends a request header by header and reads an answer's
-headers as those of a mail, with charsets and line folding: that was a fifth of the time
+`client.sending` sends everything through botocore. It also uses the private names of urllib3 by
+which a pool lends a connection. `urlopen` prepares for redirects, retries and streams, which takes
+a third of a client's time. http.client sends a request header by header and parses the headers of
+an answer like those of a mail, with charsets and line folding. That took a fifth of the time
 (`benchmarks.client`).
 
 Source of the format of requests and answers: RFC 9112, https://www.rfc-editor.org/rfc/rfc9112
@@ -73,7 +74,7 @@ _PORTS = {"http": 80, "https": 443}
 
 _Kinds = type[Exception] | tuple[type[Exception], ...]
 
-#: For an error of a connection, botocore's; the first row that matches counts.
+#: The error of botocore for an error of a connection. The first row that matches counts.
 _ERRORS: tuple[tuple[_Kinds, type[botocore_errors.BotoCoreError]], ...] = (
     ((ssl.SSLError, CertificateError), botocore_errors.SSLError),
     (urllib3_errors.NewConnectionError, botocore_errors.EndpointConnectionError),
@@ -96,7 +97,7 @@ def can_bypass_botocore(client: Client) -> bool:
     url = client.meta.endpoint_url
     parts = urlsplit(url)
     return (
-        # With rules (see `client.endpoints`) each request may go to another endpoint.
+        # With rules (see `client.endpoints`), each request may have another endpoint.
         client._ruleset_resolver is None
         and client._request_signer.signature_version == "v4"
         and parts.scheme in _PORTS
@@ -106,7 +107,8 @@ def can_bypass_botocore(client: Client) -> bool:
 
 
 class LeanClient:
-    """Sends as the botocore `client` would: same endpoint, `credentials` and connections.
+    """Sends requests as the botocore `client` would, with the same endpoint, `credentials` and
+    connections.
 
     Thread-safe. A forked child makes its own.
 
@@ -130,7 +132,7 @@ class LeanClient:
         self._parser = AnswerParser()
 
     def send(self, operation: str, request: Mapping[str, object]) -> Answer:
-        """Send one request once; botocore's answer without its metadata.
+        """Send one request once. Returns botocore's answer without its metadata.
 
         Raises:
             BotoCoreError, ClientError: as botocore's client.
@@ -158,7 +160,7 @@ class LeanClient:
                 connection.sock.settimeout(self._read_seconds)
                 return exchange(connection, self._target, headers, body)
             except BaseException:
-                # The next request must not read what is left of this answer.
+                # The next request must not read the rest of this answer.
                 connection.close()
                 raise
             finally:
@@ -193,7 +195,7 @@ class HttpAnswer(NamedTuple):
 def exchange(
     connection: HTTPConnection, target: str, headers: Mapping[str, str], body: bytes
 ) -> HttpAnswer:
-    """POST `body` on the open `connection`, and close it if its server will.
+    """POST `body` on the open `connection`. Closes the connection if the server will close it.
 
     Raises:
         ValueError: a header cannot be sent, for example because of a line break.
@@ -359,7 +361,7 @@ def _pool(client: Client) -> HTTPConnectionPool:
     return pool
 
 
-# Marks of an answer that may have binary values. The name of their type may be escaped.
+# An answer without these marks has no binary values. The name of their type may be escaped.
 _MAYBE_BINARY = (b'"B"', b'"BS"', b"\\u")
 
 
@@ -378,7 +380,7 @@ def _read(data: bytes) -> Answer:
         HTTPClientError: it cannot be read; the request may have been carried out.
     """
     try:
-        # Most answers have no binary values, and are read four times as fast without the hook.
+        # Most answers have no binary values. Without the hook, they are read four times as fast.
         may_be_binary = any(mark in data for mark in _MAYBE_BINARY)
         read = json.loads(data, object_hook=with_bytes if may_be_binary else None)
         if not isinstance(read, dict):
@@ -389,24 +391,24 @@ def _read(data: bytes) -> Answer:
     return cast(Answer, {name: value for name, value in read.items() if value is not None})
 
 
-#: What reading an answer of another form may raise (RecursionError: deep nesting).
+#: The errors of reading an answer of an unexpected form (RecursionError: deep nesting).
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 
 class AnswerParser(JSONParser):
     """botocore's parser, for answers that may not be DynamoDB's.
 
-    A proxy, a load balancer or a captive portal may answer instead: with text that is not UTF-8,
-    JSON that is not an object, members of other types. botocore's parser lets many kinds of errors
-    escape for these, and takes some for a success. Here each is an `HTTPClientError`, as for a
-    reply that was lost.
+    A proxy, a load balancer or a captive portal may answer instead, with text that is not UTF-8,
+    JSON that is not an object, or members of other types. For these, botocore's parser raises many
+    kinds of errors, or reports a success. Here, each of them is an `HTTPClientError`, as for a lost
+    reply.
     """
 
     #: A method of botocore that its stubs lack.
     _parse_shape: Callable[[object, object], object]
 
     def parse(self, response: Mapping[str, object], shape: Shape) -> Answer:
-        """As botocore's. Codes and messages of errors and reasons are strings."""
+        """Like botocore's method. Codes and messages of errors and reasons are strings."""
         try:
             parsed = super().parse(response, shape)
             if not isinstance(parsed, dict):

@@ -1,8 +1,8 @@
-"""The base of every table's model: PynamoDB on the shared client, written attribute by attribute.
+"""The base of every table's model: PynamoDB's model on the shared client, without its writes.
 
-PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
-another process wrote in the meantime. Here an item is inserted once, under the condition that it is
-absent, and then changed by updates of single attributes, each under a condition.
+PynamoDB's own `save` puts the whole item. It brings a deleted item back, and replaces what another
+process wrote in the meantime by old values. Here an item is inserted once, under the condition that
+it is absent, and then changed by updates of single attributes, each under a condition.
 """
 
 import re
@@ -49,16 +49,16 @@ TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 _Class = TypeVar("_Class", bound=type)
 _Value = TypeVar("_Value")
 
-#: Called with a damaged item, as stored, and its error. Returns what the result has in place of the
-#: item; None leaves it out.
+#: Called with a damaged item, as stored, and its error. Returns its replacement in the result; None
+#: leaves the item out.
 Damaged = Callable[[Item, DamagedItem], object]
 
 
 class SharedConnection(Connection):
-    """PynamoDB's builder of requests, which leaves the sending to `client.sending`.
+    """PynamoDB's builder of requests. `client.sending` sends them.
 
-    PynamoDB's default is a read that is not consistent. Unless `may_miss_writes`, reads without an
-    explicit True are sent without either, and so by the rule of `send`.
+    PynamoDB's default is a read that is not consistent. Unless `may_miss_writes`, a read without an
+    explicit True is sent without the parameter, so that `send` decides.
     """
 
     def __init__(self, may_miss_writes: bool) -> None:
@@ -71,7 +71,7 @@ class SharedConnection(Connection):
             if self.may_miss_writes and operation_name in CONSISTENT:
                 operation_kwargs["ConsistentRead"] = False
         for name in {"Key", "ExpressionAttributeValues"} & operation_kwargs.keys():
-            # PynamoDB's attributes write numbers as JSON does.
+            # PynamoDB's attributes write numbers in the form of JSON.
             values = operation_kwargs[name]
             operation_kwargs[name] = {key: canonical(typed) for key, typed in values.items()}
         return send(operation_name, operation_kwargs)
@@ -100,7 +100,7 @@ def not_supported(advice: str) -> Any:
 def per_class(compute: Callable[[_Class], _Value]) -> Callable[[_Class], _Value]:
     """`compute`, called once for each class.
 
-    The value is kept as long as its class. A cache of functools would keep the class, and so a
+    The value is kept as long as its class. A cache of functools would keep the class itself, and a
     class whose declaration was refused would remain among the models.
     """
     name = f"{compute.__name__} of this class"
@@ -115,7 +115,7 @@ def per_class(compute: Callable[[_Class], _Value]) -> Callable[[_Class], _Value]
 
 
 class PlainModel(PynamoModel):
-    """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
+    """The items of a table. A subclass names its table, without the prefix, in `Meta.table_name`.
 
     Two models may describe items of the same table.
     """
@@ -123,7 +123,7 @@ class PlainModel(PynamoModel):
     #: The attributes of a model that Django's forms, auth and admin read.
     _meta = classproperty(per_class(Options))
 
-    #: The item as it was last read or written; what a change is compared with. Empty for an object
+    #: The item as it was last read or written, with which changes are compared. Empty for an object
     #: that is not stored yet.
     stored: Item = {}  # noqa: RUF012 - replaced, never changed
 
@@ -135,12 +135,12 @@ class PlainModel(PynamoModel):
     #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
     ttl_attribute: ClassVar[str | None] = None
 
-    #: The reason why items of this model are never dumped; empty if they are.
+    #: The reason why items of this model are never dumped; empty if they are dumped.
     _not_dumped: ClassVar[str] = ""
-    #: The reason why `dump_filter` leaves out some items; empty if it leaves out none.
+    #: The reason why `dump_filter` leaves out some items; empty if it includes all.
     _left_out: ClassVar[str] = ""
 
-    #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
+    #: Whether `consistent_read=False` has an effect. Otherwise all reads are consistent.
     _may_miss_writes: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -178,7 +178,9 @@ class PlainModel(PynamoModel):
     @classmethod
     @per_class
     def _named_attributes(cls) -> list[Named]:
-        """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
+        """All attributes with their Python names and stored names, cached because PynamoDB is slow
+        here.
+        """
         attributes = cls.get_attributes().items()
         return [(name, str(item.attr_name), item) for name, item in attributes]
 
@@ -223,7 +225,7 @@ class PlainModel(PynamoModel):
 
     @classmethod
     def key_of_texts(cls, texts: Iterable[str]) -> Item:
-        """The key of which `key_texts` made `texts`.
+        """The key whose `key_texts` are `texts`.
 
         Raises:
             ValueError: an item cannot have it.
@@ -235,7 +237,7 @@ class PlainModel(PynamoModel):
 
     @staticmethod
     def key_of_text(attribute: Attribute, text: str) -> Typed:
-        """The part of a key of which `key_texts` made `text`.
+        """The part of a key whose text in `key_texts` is `text`.
 
         Raises:
             ValueError, ArithmeticError: no key has this text.
@@ -262,7 +264,7 @@ class PlainModel(PynamoModel):
 
     @classmethod
     def _description(cls) -> dict[str, object]:
-        """Key and indexes, as DescribeTable describes them."""
+        """The key and the indexes, in the form of DescribeTable's answer."""
         schema: Any = cls._get_schema()
         names = {"index_name": "IndexName", "key_schema": "KeySchema", "projection": "Projection"}
         return {
@@ -297,7 +299,7 @@ class PlainModel(PynamoModel):
         """The objects for the stored `items`, without those of other classes of the table.
 
         Raises:
-            DamagedItem: an item is damaged, and `damaged` does not make what stands for it.
+            DamagedItem: an item is damaged, and there is no `damaged` to replace it.
         """
         for item in items:
             try:
@@ -313,7 +315,10 @@ class PlainModel(PynamoModel):
 
     @classmethod
     def _class_of(cls, item: Item) -> type[Self]:
-        """The class of a stored item, this one or a subclass. Raises as `from_raw_data`."""
+        """The class of a stored item, this one or a subclass.
+
+        Raises the errors of `from_raw_data`.
+        """
         if not cls._discriminator:
             return cls
         attribute = cast(DiscriminatorAttribute, cls.get_attributes()[cls._discriminator])
@@ -353,7 +358,7 @@ class PlainModel(PynamoModel):
             raise
 
     def _set_values(self, item: Item, attributes: Iterable[Named]) -> None:
-        """Give `attributes`, of `_named_attributes`, their values in the stored `item`."""
+        """Set `attributes`, as in `_named_attributes`, to their values in the stored `item`."""
         values = self.attribute_values
         for name, stored_name, attribute in attributes:
             typed = item.get(stored_name)
@@ -373,13 +378,11 @@ class PlainModel(PynamoModel):
                 values.pop(name, None)
 
     def _note_stored(self, stored: Item) -> None:
-        """Called when this object has become the item `stored`."""
+        """Called after this object took the values of the item `stored`."""
         self.stored = stored
 
     def serialize(self, null_check: bool = True) -> Item:  # type: ignore[override]  # as above
-        """The item as stored.
-
-        PynamoDB's method is slower, because it also visits attributes without a value."""
+        """The item as stored. PynamoDB's slower method also visits attributes without a value."""
         item: Item = {}
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)
@@ -399,12 +402,12 @@ class PlainModel(PynamoModel):
 
     @classmethod
     def dumped_first(cls) -> list[tuple["type[PlainModel]", Item]]:
-        """Items of other models that a dump must have before the items of this one."""
+        """Items of other models that a dump must contain before the items of this model."""
         return []
 
     @classmethod
     def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
-        """Tells which items of the table a dump has. `first` are the items of `dumped_first`."""
+        """A function that selects the items of a dump. `first` are the items of `dumped_first`."""
         return cls.is_item
 
     @classmethod
@@ -425,11 +428,11 @@ class PlainModel(PynamoModel):
     def restore(cls, item: Item) -> bool:
         """Store the `item` of a dump under its key; False if it is stored already.
 
-        Costs 1 request, 1 write unit per KB, with its guard items as `create`.
+        Costs 1 request and 1 write unit per KB; with guard items, as much as `create`.
 
         Raises:
             AlreadyExists: an item with other values has its key.
-            Taken, DamagedItem, ValueError: it breaks a rule of the model.
+            Taken, DamagedItem, ValueError: the item breaks a rule of the model.
         """
         return cls._restore_as_it_is(item)
 

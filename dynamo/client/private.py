@@ -35,7 +35,7 @@ class _Endpoint(Protocol):
     http_session: HttpSession
 
 
-# botocore-stubs has no or another type for what the following classes have.
+# botocore-stubs lacks the types of the following attributes, or has others.
 class _Operation(Protocol):
     output_shape: Shape
 

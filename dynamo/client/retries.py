@@ -1,7 +1,7 @@
 """Which failures are retried, and for which requests.
 
-botocore retries by kind of error alone. Whether that is right depends on the request as well: an
-`ADD` whose reply was lost may have counted already. Therefore, botocore's own retries are off.
+botocore retries by the kind of error alone. The request matters as well: an `ADD` whose reply was
+lost may have counted already. Therefore, botocore's own retries are off.
 """
 
 import random
@@ -35,7 +35,8 @@ _THROTTLED = {
     "ThrottlingException",
 }
 _CONFLICT = {"ReplicatedWriteConflictException", "TransactionConflictException"}
-# An earlier attempt with the same client request token, which may still be carried out.
+# An earlier attempt with the same client request token is in progress, and may still be carried
+# out.
 _IN_PROGRESS = {"TransactionInProgressException"}
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
@@ -54,16 +55,16 @@ class Fault(Enum):
 
 
 def fault_of(error: BotoCoreError | ClientError) -> Fault:
-    """What this error of one attempt says about its request."""
+    """The kind of a failed attempt, by its error."""
     if isinstance(error, ClientError):
         outcome = outcome_of(error)
         if outcome == "failed" or is_stalled(error):
             return Fault.MAYBE_DONE
         return Fault.NOT_DONE if outcome in {"conflict", "throttled"} else Fault.FINAL
-    # TLS can fail while the reply is read, although botocore counts it as a failure to connect.
+    # TLS can fail while the reply is read, although botocore reports a failure to connect.
     if isinstance(error, (HTTPClientError, SSLError, ChecksumError)):
         return Fault.MAYBE_DONE
-    # Credentials come over the network as well, and nothing is sent without them.
+    # Credentials are read over the network as well, and nothing is sent without them.
     passing = (ConnectionError, CredentialRetrievalError, MetadataRetrievalError)
     return Fault.NOT_DONE if isinstance(error, passing) else Fault.FINAL
 
@@ -105,7 +106,7 @@ def answer_of(error: ClientError) -> Answer:
 
 
 def cancellation_codes(error: BaseException) -> list[str]:
-    """Why a transaction was canceled: the code of each action that was a cause."""
+    """The reasons why a transaction was canceled: the codes of the actions that caused it."""
     if not isinstance(error, ClientError):
         return []
     codes = [
@@ -123,14 +124,14 @@ def is_repeatable(operation: str, request: Mapping[str, object]) -> bool:
     """Whether sending `request` twice does no more than sending it once.
 
     True for reads, for a put or a deletion, and for a transaction with a client request token. An
-    update may depend on the stored value. The code that builds it decides (`updates`).
+    update may depend on the stored value, so the code that builds it decides (`updates`).
     """
     lacks_token = operation == "TransactWriteItems" and "ClientRequestToken" not in request
     return operation != "UpdateItem" and not lacks_token
 
 
 def pause_seconds(attempt: int) -> float:
-    """How long to wait after the attempt numbered `attempt` (0, 1, …): full jitter.
+    """The pause after the attempt number `attempt` (0, 1, …), with full jitter.
 
     Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     """

@@ -1,8 +1,9 @@
 """The shared client of a process, and `send`, which repeats what may be repeated.
 
-All models, transactions, the cache and the commands of a process go through `send`, and so share
-botocore's connection pool. Operations on items take the shorter path of `client.lean`. The
-client is made on first use, again in a forked child (sockets must not be shared), and thread-safe.
+All models, transactions, the cache and the commands of a process use `send`, and share botocore's
+connection pool. Operations on items take the shorter path of `client.lean`. The client is
+thread-safe. It is made on first use, and again in a forked child, because sockets must not be
+shared.
 """
 
 import itertools
@@ -54,7 +55,7 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 3.0
 
-#: Reads whose request says whether they are consistent.
+#: Reads whose request can ask for consistency.
 CONSISTENT = {"GetItem", "Query", "Scan"}
 
 
@@ -65,7 +66,7 @@ def client() -> Client:
 
 def reset() -> None:
     """Forget the client and its credentials; the next request makes new ones from the settings."""
-    # The credentials first, because another thread may make a client in between.
+    # The credentials are forgotten first, because another thread may make a client in between.
     credentials.of_process.reset()
     _shared.reset()
 
@@ -78,9 +79,7 @@ def is_unreachable() -> bool:
 
 @dataclass(frozen=True)
 class _Shared:
-    """The client that all requests of a process share.
-
-    Without `lean`, requests go through botocore."""
+    """The client that all requests of a process share. Without `lean`, botocore sends them."""
 
     botocore: Client
     lean: LeanClient | None
@@ -94,9 +93,11 @@ def _make_shared() -> _Shared:
         read_timeout=READ_SECONDS,
         max_pool_connections=settings.DYNAMODB_MAX_CONNECTIONS,
         parameter_validation=False,
-        # A constant: botocore would build it for each request, an eighth of the request's time.
+        # The user agent is constant. botocore would build it for each request, in an eighth of its
+        # time.
         user_agent=f"django-on-dynamodb Botocore/{botocore.__version__}",
-        # One attempt: `send` retries. Only botocore's legacy mode refuses a reply with a wrong CRC.
+        # botocore makes one attempt, because `send` retries. Only its legacy mode refuses a reply
+        # with a wrong CRC.
         retries={"total_max_attempts": 1, "mode": "legacy"},
         # NO_PROXY does not name the local engine's address.
         proxies={} if settings.DYNAMODB_LOCAL or endpoints.TEST_ENDPOINT in os.environ else None,
@@ -113,7 +114,10 @@ def _make_shared() -> _Shared:
 
 
 def _lean_client(made: Client, signing: ProcessCredentials) -> LeanClient | None:
-    """The short path, if it may be taken. Bounds the client's connections in either case."""
+    """The lean client, if it can be used.
+
+    The connections of `client` are bounded in either case.
+    """
     try:
         connections.bound(made._endpoint.http_session)
         if settings.DYNAMODB_LEAN and can_bypass_botocore(made):
@@ -128,7 +132,7 @@ def _lean_client(made: Client, signing: ProcessCredentials) -> LeanClient | None
 
 
 def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
-    """Region, credentials and endpoint. If one is None, botocore finds it."""
+    """The region, the credentials and the endpoint. botocore finds those that are None."""
     tested = os.environ.get(endpoints.TEST_ENDPOINT)
     if tested is not None:
         if not tested:
@@ -166,12 +170,12 @@ def send(
     """Send one request, repeat it if that is safe, and return DynamoDB's answer.
 
     `operation` is the API's name (`GetItem`), `request` its parameters, with attribute values in
-    DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, except of an index and where
-    the request says otherwise. The consumed capacity is asked for.
+    DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, except those of an index and
+    those whose request says otherwise. The answer has the consumed capacity.
 
-    Passing failures are repeated with full jitter until the deadline (`runtime.deadline`), if
-    the request may be repeated (`client.retries`). The caller can override that: a write
-    that counts up, but under a condition that its own success makes false, is `repeatable`. A
+    After a temporary failure, the request is repeated with full jitter until the deadline
+    (`runtime.deadline`), if it may be repeated (`client.retries`). The caller can override this: a
+    write that counts up under a condition that its own success makes false is `repeatable`. A
     transaction that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A
     page's request is not sent while DynamoDB cannot be reached (`client.breaker`).
 
@@ -183,7 +187,7 @@ def send(
         SynchronousOnlyOperation: an event loop runs in this thread (see DJANGO_ALLOW_ASYNC_UNSAFE).
         TransactionConflict: only without `repeat_conflicts`.
         ConditionFailed: the condition of a single write was false.
-        TransactionCancelled: conditions of a transaction were false, and no reason was passing.
+        TransactionCancelled: conditions of a transaction were false, and no reason was temporary.
         TableMissing: a table does not exist.
         Rejected: DynamoDB refuses the request, now and later.
         Unavailable: no usable answer before the deadline. Or the first reply was lost, and the
@@ -277,7 +281,7 @@ def _attempt(operation: str, request: dict[str, object], retries: int, ends_at: 
 
 
 def _perform(shared: _Shared, operation: str, request: Mapping[str, object]) -> Answer:
-    """Send the request once; `dynamo.test` lets it fail."""
+    """Send the request once. `dynamo.test` replaces this to simulate faults."""
     if shared.lean is not None and operation in OPERATIONS:
         return shared.lean.send(operation, request)
     answer: Answer = getattr(shared.botocore, xform_name(operation))(**request)
@@ -311,7 +315,7 @@ def _error_of(
             if cancellation_codes(error) and len(reasons) == len(actions):
                 return exceptions.TransactionCancelled(operation, reasons, maybe_done)
     if maybe_done and not is_read(operation):
-        # Only the repetition was refused, for example because the credentials have expired.
+        # Only the repeated attempt was refused, for example because the credentials have expired.
         return exceptions.Unavailable(operation, code, maybe_written=True)
     if code == "ResourceNotFoundException":
         return exceptions.TableMissing(operation, code, message)

@@ -4,15 +4,15 @@
         register(…)
     tally.requests, tally.write_units       1, 6.0
 
-The sender of a request decides whose tally it counts on, and each request is counted once:
+A request counts on the tally of its sender, and is counted once:
 
-- A tally inside another's block counts on both.
+- A request in nested blocks counts on the tallies of both.
 - Threads of a `CountingPool` count on the tally of the thread that submitted the work.
 - Renewals of a lease count on the tally of the code that acquired it (`locks`).
 - A request that serves several callers (`sequences`) counts on the tally of the one that
   sent it. The tallies of the others count an answer that they `joined`.
 
-Therefore, the sum over all tallies is what was sent.
+Therefore, the sum of all tallies is the number of requests.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ P = ParamSpec("P")
 A = TypeVar("A")
 T = TypeVar("T")
 
-#: How many calls a tally keeps at most.
+#: The most calls that a tally keeps.
 MOST_CALLS = 500
 
 _current: ContextVar[Tally | None] = ContextVar("dynamo_tally", default=None)
@@ -50,7 +50,7 @@ _current: ContextVar[Tally | None] = ContextVar("dynamo_tally", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt, for a debug toolbar; `asked_by` is `file:line function`."""
+    """One attempt, for a debug toolbar. `asked_by` is `file:line function`."""
 
     operation: str
     table: str
@@ -67,7 +67,10 @@ class Tally(AltersData):
     _alters_data = ("note", "note_joined")
 
     def __init__(self, outer: Tally | None = None, *, keep_calls: bool = False) -> None:
-        """`keep_calls` keeps each call and the line that asked, which is slow: for development."""
+        """`keep_calls` keeps each call and the line that made it.
+
+        It is slow, and meant for development.
+        """
         #: The number of attempts, including retries.
         self.requests = 0
         self.retries = 0
@@ -81,7 +84,7 @@ class Tally(AltersData):
         self.seconds = 0.0
         self.calls: list[Call] = []
         self._keep_calls = keep_calls
-        #: The tallies around this one: its requests count on them, too.
+        #: The tallies of outer blocks, on which these requests count as well.
         self._outer: tuple[Tally, ...] = (outer, *outer._outer) if outer else ()
         self._lock = threading.Lock()
 
@@ -156,7 +159,7 @@ def _note(**sent: Any) -> None:
 
 @cache
 def _listen() -> None:
-    # Connected by the first tally: a process without one pays nothing.
+    # The first tally connects the receiver, so that a process without tallies does no work.
     request_sent.connect(_note, dispatch_uid="dynamo.client.tally")
 
 
@@ -171,7 +174,7 @@ def collect(*, keep_calls: bool = False) -> Iterator[Tally]:
 
 @contextmanager
 def counted_on(tally: Tally | None) -> Iterator[None]:
-    """Let the body count on `tally`: for a thread that works for another."""
+    """Count the requests of the body on `tally`, in a thread that works for another one."""
     token = _current.set(tally)
     try:
         yield
@@ -182,7 +185,7 @@ def counted_on(tally: Tally | None) -> Iterator[None]:
 class CountingPool(ThreadPoolExecutor):
     """A pool whose threads count on the tally of the thread that submits the work.
 
-    They share nothing else of its context: no deadline of a page.
+    They share nothing else of its context, such as the deadline of a page.
     """
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -215,7 +218,7 @@ def consumed_units(
 ) -> list[tuple[str, float, float]]:
     """Table, read units and write units for each table that the response names.
 
-    DynamoDB names none in a response that refuses.
+    A refusal of DynamoDB names none.
     """
     consumed = response.get("ConsumedCapacity") or []
     by_table = consumed if isinstance(consumed, list) else [consumed]
@@ -224,7 +227,7 @@ def consumed_units(
 
 def _units_of(operation: str, consumed: Mapping[str, Any]) -> tuple[str, float, float]:
     table = consumed.get("TableName", "")
-    # Transactions name both kinds: a commit that is repeated under its token only reads.
+    # Transactions name both kinds. A commit that is repeated with its token only reads.
     if "ReadCapacityUnits" in consumed or "WriteCapacityUnits" in consumed:
         read = consumed.get("ReadCapacityUnits", 0.0)
         return table, read, consumed.get("WriteCapacityUnits", 0.0)

@@ -1,8 +1,8 @@
-"""One write of an item under a condition: what it is, what its refusal means, how it is sent alone.
+"""One write of an item under a condition, the meaning of its refusal, and how it is sent alone.
 
-`Write` is the write of a transaction. `write_one` sends a request that is not part of one: the
-cache, locks, counters and uploads build theirs as on the wire, because a model's conditions take
-about as long to build as an engine nearby takes to execute the request.
+`Write` is a write of a transaction. `write_one` sends a single request. The cache, locks, counters
+and uploads build such requests in the form in which they are sent. Building the conditions of a
+model takes about as long as a local engine takes for the request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamo.wire.types import Address, Item, Request
 from dynamo.wire.updates import Update, conditional, with_defaults
 from dynamo.wire.values import is_same_value, item_bytes
 
-#: The requests that do alone what an action of a transaction does.
+#: The single requests that do the same as an action of a transaction.
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 
 
@@ -46,9 +46,9 @@ class Outcome:
 
     @cached_property
     def stored(self) -> Item | None:
-        """The item that refused the write; None if there is none.
+        """The stored item for which the condition was false; None if there is none.
 
-        Costs 1 request and 1 read unit per 4 KB if the refusal does not show it.
+        Costs 1 request and 1 read unit per 4 KB if the refusal does not contain it.
         """
         address: Address = {"TableName": self.request["TableName"], "Key": self.request["Key"]}
         if self.refused is None:
@@ -59,16 +59,17 @@ class Outcome:
 def write_one(operation: str, request: Request, *, repeatable: bool = True) -> Outcome:
     """Send a PutItem, UpdateItem or DeleteItem that has a condition.
 
-    `request` has TableName and Key, that of a PutItem as well. It is repeated after a lost reply,
-    unless it is not `repeatable`. If the repetition is refused, the first attempt may be why
-    (`Outcome.repeated`): the caller has to recognize its own write in what is stored.
+    `request` has TableName and Key, also for a PutItem. It is repeated after a lost reply, unless
+    it is not `repeatable`. The first attempt may be the reason why the second is refused
+    (`Outcome.repeated`). In this case, the caller has to recognize its own write in the stored
+    item.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
     sent: Mapping[str, object] = request
     if operation == "PutItem":
-        # Its key is in the item.
+        # The item of a PutItem contains the key.
         sent = {name: value for name, value in request.items() if name != "Key"}
     try:
         answer = send(operation, sent, repeatable=repeatable)
@@ -78,12 +79,13 @@ def write_one(operation: str, request: Request, *, repeatable: bool = True) -> O
 
 
 def stored_after(refused: ConditionFailed, address: Address, *, may_be_done: bool) -> Item | None:
-    """The item that refused a write; read if the answer does not show it.
+    """The stored item after a refused write, which is read if the answer does not contain it.
 
     Some engines never return it, and no engine does if the item is absent.
 
     Raises:
-        Unavailable: it cannot be read, so it is unknown whether a write that `may_be_done` is.
+        Unavailable: it cannot be read, so it is unknown whether a write that `may_be_done` was
+            done.
     """
     try:
         return refused.item or read_item(address)
@@ -95,8 +97,8 @@ def stored_after(refused: ConditionFailed, address: Address, *, may_be_done: boo
 class Refusal:
     """One write whose condition was false. `stored` is the stored item, if there is one.
 
-    `repeated`: an earlier attempt, of a plain request or by another commit, may have been carried
-    out. Therefore, the condition may be false because the write is done.
+    `repeated` says that an earlier attempt, of a plain request or by another commit, may have been
+    carried out. If so, the condition may be false because the write was done.
     """
 
     write: Write
@@ -110,15 +112,18 @@ class Refusal:
 
     @cached_property
     def error(self) -> Exception:
-        """What the refusal means; AlreadyDone if `stored` is what the write was to store."""
+        """The error that the refusal means; AlreadyDone if `stored` has what the write should
+        store.
+        """
         return self.answer or AlreadyDone()
 
     @property
     def answer(self) -> Exception | None:
-        """What `otherwise` says: None if `stored` is what the write was to store.
+        """The result of `otherwise`; None if `stored` has what the write should store.
 
-        If it is a function, it decides. If it is an error, it is final, except after a lost reply:
-        the write was done if `stored` is its result, and else the outcome is unknown.
+        If `otherwise` is a function, it decides. An error is final, except after a lost reply. In
+        that case, the write was done if `stored` is its result, and otherwise the outcome is
+        unknown.
         """
         otherwise = self.write.otherwise
         if not isinstance(otherwise, Exception):
@@ -132,14 +137,14 @@ class Refusal:
         return isinstance(self.error, AlreadyDone)
 
     def unknown(self) -> Unavailable:
-        """The error of a write that may have been done, and overwritten since."""
+        """The error of a write that may have been done and overwritten afterwards."""
         reason = "its reply was lost, and the item changed meanwhile"
         operation = _PLAIN.get(self.write.kind, "TransactWriteItems")
         return Unavailable(operation, reason, maybe_written=True)
 
 
-#: What a refusal means: an error, or a function that returns one.
-#: The function returns None if the stored item is what the write was to store.
+#: The meaning of a refusal: an error, or a function that returns one. The function returns None if
+#: the stored item has what the write should store.
 Otherwise = Exception | Callable[[Refusal], Exception | None]
 
 #: The changes of an update, as data or as PynamoDB's actions.
@@ -171,12 +176,13 @@ class Write:
     condition: Condition | None = None
     #: Whether the condition holds for a stored item, if that can be told from the item alone.
     holds: Callable[[Item | None], bool] | None = None
-    #: A single write is sent as a transaction as well: its token recognizes it after a lost reply.
+    #: Whether a single write is also sent as a transaction, whose token recognizes it after a lost
+    #: reply.
     needs_token: bool = False
-    #: It is a change to what is stored already.
+    #: Whether the item has these values already.
     is_idle: bool = False
-    #: Something in it was drawn at random for this transaction. If that is stored, the transaction
-    #: was committed.
+    #: Whether it contains a value that was drawn for this transaction. If that is stored, the
+    #: transaction was committed.
     is_drawn: bool = False
 
     @classmethod
@@ -205,7 +211,7 @@ class Write:
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The table and the key of the model's item: a transaction takes each one once.
+        """The table and the key of the model's item, of which a transaction takes only one write.
 
         None if it is not known which item of which model it writes.
         """
@@ -217,7 +223,7 @@ class Write:
         return self.request["TableName"], *values
 
     def merged(self, other: Write) -> Write:
-        """The one write for this and `other`, a later write of the same item.
+        """The write that combines this one and `other`, a later write of the same item.
 
         A check joins the write of its item: a put satisfies it, an update or another check also
         requires its condition.
@@ -263,7 +269,7 @@ class Write:
 
     @property
     def sent_bytes(self) -> int:
-        """The size of the item that it puts; of other writes, of what they send.
+        """The size of the item that a put stores; of other writes, the size of what they send.
 
         The item that an update changes may be larger.
         """
@@ -283,7 +289,7 @@ class Write:
         return {"TableName": request["TableName"], "Key": key}
 
     def replaced(self) -> Write:
-        """The write that replaces this one, which was refused and has no `otherwise`."""
+        """The write that replaces this one after a refusal, if it has no `otherwise`."""
         kind, request = cast(tuple[str, Request], self.instead)
         return replace(self, kind=kind, request=request, instead=(self.kind, self.request))
 
@@ -302,7 +308,7 @@ class Write:
 
     @property
     def plain(self) -> tuple[str, Request] | None:
-        """The plain request that does the same, at half the cost; None if there is none."""
+        """The plain request that does the same at half the cost; None if there is none."""
         if self.needs_token or self.kind not in _PLAIN:
             return None
         return _PLAIN[self.kind], self.request
@@ -313,8 +319,8 @@ class Write:
         return self.changes is None or self.changes.is_repeatable
 
     def is_proven(self, stored: Item | None) -> bool:
-        """Whether `stored` has what this write alone leaves. Equal values are not a proof."""
+        """Whether `stored` has a mark of this write. Equal values are not a proof."""
         return self.is_drawn and self.is_done(stored)
 
     def note_unanswered(self) -> None:
-        """Called if it may have been done, but there was no answer."""
+        """Called if there was no answer, and the write may have been done."""
