@@ -1,4 +1,4 @@
-"""Errors of DynamoDB and of the way to it.
+"""Errors of DynamoDB, of the client and of this library.
 
 DynamoError
 ├── Taken                  another item has a unique value
@@ -36,7 +36,7 @@ from dynamo.wire.types import Item
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 class ErrorWithValues(Exception):
-    """An error that keeps what it is about: its annotated attributes, as in a dataclass.
+    """An error with values, which are its annotated attributes, as in a dataclass.
 
     Its message is `text`, formatted with them.
 
@@ -49,7 +49,7 @@ class ErrorWithValues(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # A class that adds no values keeps the constructor of its base.
+        # A class without additional values keeps the constructor of its base.
         dataclass(eq=False, repr=False, init=bool(get_annotations(cls)))(cls)
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class DynamoError(ErrorWithValues):
 
 
 class Taken(DynamoError):
-    """Other items have unique values that this one was to get. Nothing was written.
+    """Other items have the unique values of this write. Nothing was written.
 
     `values` has the refused values by attribute name, `uniques` the attribute names of each taken
     `Unique`: `[("email",), ("club", "card")]`.
@@ -85,7 +85,7 @@ class Taken(DynamoError):
         return f"Another {self.noun} has {' and '.join(texts)}."
 
     def add(self, other: Taken) -> None:
-        """Report the values of `other` as well."""
+        """Add the values of `other`, so that one error reports all."""
         self.uniques += other.uniques
         self.values |= other.values
 
@@ -116,7 +116,7 @@ class DoesNotExist(DynamoError, PynamoDoesNotExist, ObjectDoesNotExist):
 class AlreadyExists(DynamoError):
     """An item has this key already. Nothing was written.
 
-    `taken` is the error of unique values that other items have as well, if there are any.
+    If other items have unique values of this item as well, `taken` is that error.
     """
 
     noun: str = "item"
@@ -160,9 +160,9 @@ class Unavailable(DynamoError):
 
 
 class Busy(Unavailable):
-    """This process does as much of `operation` as it may at once. Nothing was sent or written.
+    """This process had no free slot for `operation` in time. Nothing was sent or written.
 
-    It is an `Unavailable`, because callers handle both alike: they answer 503.
+    It is an `Unavailable`, because callers handle both in the same way: they answer 503.
     """
 
     reason: str = "too much at once"
@@ -171,7 +171,7 @@ class Busy(Unavailable):
 
 
 class Rejected(DynamoError):
-    """DynamoDB understood the request and refuses it, now and later."""
+    """DynamoDB refused the request, and would refuse it again."""
 
     operation: str
     code: str
@@ -192,15 +192,15 @@ class TableMissing(Rejected):
 class ConditionFailed(DynamoError):
     """The condition of a single write was false, so nothing was written.
 
-    `repeated` is true if an earlier attempt of the same write may have been carried out. It may
-    then be the reason why the condition is false, so the caller has to read the item. `item` is
-    the stored item as on the wire, if there is one and the request asked for it
+    `repeated` is true if an earlier attempt of the same write may have been carried out. That
+    attempt may be the reason why the condition is false, so the caller has to read the item. `item`
+    is the stored item as on the wire, if there is one and the request asked for it
     (`ReturnValuesOnConditionCheckFailure` = ALL_OLD).
     """
 
     operation: str
     repeated: bool
-    # Never in a text: an item of an account has its password's hash.
+    # The item is never part of a text, because the item of an account has a password hash.
     item: Item | None = field(default=None, repr=False)
     model: Any = field(default=None, repr=False)
 
@@ -254,9 +254,9 @@ class TransactionConflict(DynamoError):
 
 
 class AlreadyDone(DynamoError):
-    """A write found that the stored item is what it was to store, so nothing was written.
+    """The stored item already has what the write should store. Nothing was written.
 
-    The other writes of its transaction are not done, or it is unknown whether they are.
+    The other writes of its transaction were not done, or it is unknown whether they were.
     """
 
     text = "Part of this was done before, so nothing was written."

@@ -13,9 +13,9 @@ A form keeps the promises of its model across pages, by a hidden field:
 
 - The form of a new item has a signed request id, so a form that is sent twice creates once.
 - The form of a stored item has the signed version that it was shown with. If the item changed
-  since, the form is refused, whatever the view has read: it keeps what was typed, shows what is
-  stored now, and can be sent again. If what was typed is stored already, it is a success, and
-  what the view writes as well is refused.
+  since, the form is refused, whatever the view has read. It keeps what was typed, shows what is
+  stored now, and can be sent again. If the typed values are stored already, the form succeeds, and
+  further writes of the view are refused.
 
 A template must therefore show the hidden fields, as `{{ form }}` does. Taken values are errors at
 their fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,
@@ -83,11 +83,11 @@ else:
 
 
 def _as_returned(field: forms.Field, value: object) -> object:
-    """A value as it is compared: browsers drop microseconds and send other line breaks."""
+    """A value as forms compare it. Browsers drop microseconds and send other line breaks."""
     if isinstance(value, datetime) and not field.widget.supports_microseconds:
         return value.replace(microsecond=0)
     if isinstance(value, (set, frozenset)):
-        # An empty one is not stored.
+        # An empty collection is not stored.
         return value or None
     if isinstance(value, Model):
         return value.pk
@@ -100,7 +100,7 @@ def _as_returned(field: forms.Field, value: object) -> object:
 def refused_values(
     item: Model, names: Collection[str], keys: Mapping[str, Callable[[Item], object]] | None = None
 ) -> Iterator[tuple[str | None, Invalid]]:
-    """What a write of `item` would refuse: unique values that are too long, or a too large item.
+    """The errors of a write of `item`: unique values that are too long, or a too large item.
 
     Yields the errors with the attribute of `names` that they concern. `keys` are further checks.
     """
@@ -108,7 +108,7 @@ def refused_values(
     checks = [*(keys or {}).items()]
     for unique in item._unique_keys:
         if own := [name for name in unique.names if name in names]:
-            # The longest value is most likely too long to be compared.
+            # The longest value is probably the one that is too long to be compared.
             longest = max(own, key=lambda name: len(str(getattr(item, name))))
             checks.append((longest, unique.key))
     for name, check in checks:
@@ -121,7 +121,7 @@ def refused_values(
 
 
 class HiddenField(forms.CharField):
-    """The request id or the version, which is not typed: a blank form of a formset has it too."""
+    """The request id or the version. It is not typed, and a blank form of a formset has it too."""
 
     def has_changed(self, initial: object, data: object) -> bool:
         return False
@@ -157,8 +157,8 @@ class ModelFormMetaclass(djangos.ModelFormMetaclass):
 class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFormMetaclass):
     """A form that creates an item of `Meta.model`, or changes `instance`; see the module.
 
-    `instance` may be new, with values that the form does not show. Until the form is saved, such
-    values can also be set on `form.instance`.
+    `instance` may be a new object with values that the form does not show. Until the form is saved,
+    such values can also be set on `form.instance`.
     """
 
     _alters_data = ("save", "try_save")
@@ -168,7 +168,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     #: The fields that are attributes of the model.
     model_fields: dict[str, AttributeField]
 
-    #: Whether the version may be missing, as on Django's pages that delete: they show no values.
+    #: Whether the version may be missing, as on pages that delete, which show no values.
     version_optional = False
 
     instance: M
@@ -185,7 +185,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 f"The instance of a {type(self).__name__} is a {model.__name__}, not {given!r}."
             )
         super().__init__(*args, **options)
-        # If the item of a form was deleted, `instance` has its key alone.
+        # If the item of a form was deleted, `instance` has only its key.
         has_key = options.get("instance") is not None and self.instance._identity() is not None
         was_edit = has_key and self.add_prefix(VERSION) in self.data
         self._is_edit = bool(self.instance.stored) or was_edit
@@ -197,7 +197,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             model.check_request_ids()
             # The values that neither the form nor the caller has set.
             self._defaults = self.instance.serialize(null_check=False)
-        # Otherwise Firefox keeps the old value when the page is loaded again.
+        # Without this, Firefox keeps the old value when the page is loaded again.
         widget = forms.HiddenInput(attrs={"autocomplete": "off"})
         self.fields[self._hidden] = HiddenField(widget=widget, required=False, label="")
         self.initial[self._hidden] = self._signed()
@@ -226,7 +226,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     # Checking -------------------------------------------------------------------------------------
 
     def _post_clean(self) -> None:
-        # The constructor of a subclass may have removed some.
+        # The constructor of a subclass may have removed some fields.
         own = self.model_fields.items()
         self.model_fields = {name: field for name, field in own if name in self.fields}
         if self._is_edit:
@@ -258,8 +258,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         elif is_overtaken and (self._different() or not self.model_fields):
             self._refuse(CHANGED, "stale")
         elif is_overtaken:
-            # The form was sent twice: there is nothing to write. What the view writes as well was
-            # decided about the item as the page showed it.
+            # The form was sent twice, so there is nothing to write. Further writes of the view are
+            # refused, because they are based on the item that the page showed.
             try:
                 self.instance.expect_version(int(shown) if shown else None)
             except self.instance.Stale:
@@ -287,7 +287,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
             setattr(self.instance, name, value)
 
     def _check_item(self) -> None:
-        """Find what a write would refuse before it is sent."""
+        """Add the errors of a write before it is sent."""
         usable = [name for name in self.model_fields if name not in self.errors]
         hash_name = self.instance._key_names()[0]
         asks_key = not self._is_edit and self.instance._identity() is not None
@@ -301,14 +301,14 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     # Errors ---------------------------------------------------------------------------------------
 
     def _different(self) -> dict[str, object]:
-        """What is stored, by the names of the fields in which something else was typed."""
+        """The stored values of the fields in which another value was typed."""
         now = self.instance.__class__.from_raw_data(self.instance.stored)
         stored = {name: getattr(now, name) for name in self.model_fields}
         typed = self.cleaned_data
         return {n: value for n, value in stored.items() if n not in typed or typed[n] != value}
 
     def _refuse(self, message: StrOrPromise, code: str) -> None:
-        """Say why nothing was done, and what is stored now; the form can be sent again."""
+        """Show why nothing was written, and what is stored now. The form can be sent again."""
         different = self._different() if self.instance.stored else {}
         params = {"noun": self.instance._noun(), "name": self._hidden}
         self.add_error(None, Invalid(message, code=code, params=params))
@@ -331,13 +331,15 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         return labels.get(str(value)) or ("–" if shown is None else str(shown))
 
     def _add_djangos(self, name: str, error: Invalid) -> None:
-        """Add one of Django's errors, which `error_messages` of the field or the form replaces."""
+        """Add an error of Django. `error_messages` of the field or the form can replace its
+        text.
+        """
         self._update_errors(Invalid({name if name in self.fields else NON_FIELD_ERRORS: error}))
 
     def add_refusal(self, error: Exception) -> None:
         """Show why a write of this form's item was refused, each reason at its field.
 
-        Raises `error` if it is about something else. If the item changed in the meantime, it is
+        Raises `error` if it concerns something else. If the item changed in the meantime, it is
         read: 1 request and 1 read unit per 4 KB.
         """
         model: Any = self._meta.model
@@ -370,8 +372,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     def save(self, commit: bool = True, *, write: Transaction | None = None) -> M:
         """Store the item of a valid form; return it.
 
-        With `write` the form joins the caller's transaction. Costs and errors as `create` and
-        `change` of the model; `add_refusal` shows the errors in the form.
+        With `write`, the form joins the caller's transaction. It has the costs and errors of the
+        model's `create` and `change`; `add_refusal` shows the errors in the form.
 
         Raises:
             Taken, AlreadyExists, RequestIdReused, Stale: the write was refused.
@@ -388,13 +390,13 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 f"The {self.instance.__class__.__name__} could not be {verb} because the data "
                 "didn't validate."
             )
-        # A new item is stored if this form was saved before, as by an overridden `form_valid`.
+        # A new item is stored already if this form was saved before, for example in `form_valid`.
         if self._is_edit or self.instance.stored:
             typed = self.instance._assigned(self.instance.stored)
             try:
                 self.instance.save(write=write)
             except self.instance.Stale:
-                # Perhaps the form was sent twice.
+                # The form may have been sent twice.
                 if write is not None or not accept_stored(self.instance, typed):
                     raise
             return self.instance
@@ -454,7 +456,7 @@ class RequestIdForm(forms.Form):
             raise Invalid(self.request_id_refused, code="request_id") from error
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """As Django's. A request id that is refused is renewed."""
+        """Like Django's method. Renews a request id that was refused."""
         super().add_error(field, error)
         if field == "request_id":
             self.renew_request_id()

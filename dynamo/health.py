@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 def healthz(request: HttpRequest) -> HttpResponse:
     """200 `ok` if one GetItem answers, else 503. Costs 1 request, 1 read unit."""
     try:
-        # One attempt while pages fail fast, so that health checks do not hold threads either.
+        # While pages fail fast, there is only one attempt, so that health checks do not occupy
+        # threads.
         with within(0.0 if is_unreachable() else HEALTH_SECONDS):
             send("GetItem", {"TableName": CacheItem.table(), "Key": {"key": {"S": "healthz"}}})
     except DynamoError as error:

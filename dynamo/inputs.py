@@ -2,13 +2,13 @@
 
     business_name = SingleLine(_("Business name"), max_length=150, null=True)
 
-They are attributes of the library with two more answers: what is stored for a typed text (`clean`),
-and the field of a form (`form_field`). The account's model and the documents of `invoices` declare
-their values with them. Pages, commands and imports use them to clean values. A clean value stays
-the same if it is cleaned again.
+They are attributes of the library with two more methods: `clean` returns the value to store for a
+typed text, and `form_field` the field of a form. The account's model and the documents of
+`invoices` declare their values with them. Pages, commands and imports use them to clean values. A
+clean value stays the same if it is cleaned again.
 
-Lists to choose from have hundreds of options, or are on pages that must be light, so `LongSelect`
-renders them.
+`LongSelect` renders lists of choices, because they have hundreds of options, or are on pages that
+must be fast.
 """
 
 import re
@@ -56,8 +56,8 @@ def in_camel_case(name: str) -> str:
 class InputAttribute(FormAttribute[Value]):
     """The base of attributes that people type. Without a label, only programs set the value.
 
-    `attrs` are attributes of the input element, `initial` is what a new form begins with. Other
-    options are the library's. Unless it is given, the stored name is the name in camel case.
+    `attrs` are attributes of the input element, `initial` is the value in a new form. Other options
+    are the library's. By default, the stored name is the name in camel case.
     """
 
     name = ""
@@ -80,12 +80,15 @@ class InputAttribute(FormAttribute[Value]):
 
     @property
     def is_required(self) -> bool:
-        """Whether a blank text is refused. Else `default` is stored for it, which may be None."""
+        """Whether a blank text is refused.
+
+        Otherwise `default`, which may be None, is stored for it.
+        """
         return not self.null and self.default is None
 
     @property
     def is_typed(self) -> bool:
-        # A comparison, because a lazy text cannot be evaluated while modules are imported.
+        # This compares, because a lazy text cannot be evaluated while modules are imported.
         return self.label is not None
 
     def variant(self, **changes: object) -> Self:
@@ -95,7 +98,7 @@ class InputAttribute(FormAttribute[Value]):
         return changed
 
     def clean(self, typed: object, *, in_form: bool = False) -> Any:
-        """The value to store for what was typed into a form, or for what a program gives.
+        """The value to store for a text from a form, or for a value from a program.
 
         Raises:
             ValidationError
@@ -136,7 +139,7 @@ class _FormField(forms.CharField):
     """A form field whose value is what is stored."""
 
     def __init__(self, attribute: InputAttribute, widget: Widget) -> None:
-        # Not `autocomplete="off"`: then browsers do not restore what was typed after going back.
+        # Without `autocomplete="off"`, browsers restore what was typed after going back.
         if widget is None:
             widget = attribute.widget()
             widget.attrs |= attribute.attrs
@@ -147,7 +150,7 @@ class _FormField(forms.CharField):
             initial=attribute.initial,
             required=attribute.is_required,
         )
-        # The attribute refuses null characters in its own words.
+        # The attribute refuses null characters with its own message.
         self.validators.clear()
         self._attribute = attribute
 
@@ -242,7 +245,7 @@ class Code(Choice):
 
 
 class LongSelect(forms.Select):
-    """A select without groups. Django renders each option by two templates, which takes 30 µs.
+    """A select without groups. Django renders each option with two templates, which takes 30 µs.
 
     `option_language` marks the texts as being in another language than the page: see `Choice`.
     """
@@ -270,7 +273,7 @@ class LongSelect(forms.Select):
         return is_first_empty and forms.Widget.use_required_attribute(self, initial)
 
     def _options(self) -> Choices:
-        """The choices. Django would normalize those of a function, which takes 1 ms for 600."""
+        """The choices. Django would normalize them, which takes 1 ms for 600 choices."""
         choices = self.choices
         given = choices.func() if isinstance(choices, CallableChoiceIterator) else choices
         return tuple((str(value), str(text)) for value, text in given)
@@ -296,7 +299,7 @@ def check_text(
             _("Use at most %(limit)s characters."), "max_length", {"limit": max_length}
         )
     line = text.replace("\n", "") if has_lines else text
-    # Python's `isprintable` rejects spaces of other scripts. The categories decide instead.
+    # Python's `isprintable` rejects spaces of other scripts, so the categories decide.
     is_unprintable = not line.isprintable() and any(
         unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in line
     )

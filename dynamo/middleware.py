@@ -25,7 +25,7 @@ TEMPLATE = "503.html"
 #: The field of a form that has its CSRF token.
 TOKEN = "csrfmiddlewaretoken"  # noqa: S105 - a field's name
 
-#: The page of a project without the template.
+#: The page of a project without a template `503.html`.
 PLAIN_PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class AvailabilityMiddleware(MiddlewareMixin):
-    """Bounds a page's requests by `DYNAMODB_PAGE_SECONDS`. Without an answer the page is a 503.
+    """Limits a page's requests to `DYNAMODB_PAGE_SECONDS`. Without an answer, the page is a 503.
 
     While DynamoDB cannot be reached, the 503 is sent at once (`client.breaker`).
 
@@ -73,8 +73,8 @@ class AvailabilityMiddleware(MiddlewareMixin):
 class SessionMiddleware(sessions.SessionMiddleware):
     """Django's middleware, but with a 503 page if the session cannot be saved after the view.
 
-    If the session was ended while the view ran, Django raises `SessionInterrupted`, a 400: the view
-    has written its data, and a redirect to the sign-in page would hide that.
+    If the session was ended while the view ran, Django raises `SessionInterrupted`, a 400. The view
+    has written its data, and a redirect to the sign-in page would hide this.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -82,14 +82,14 @@ class SessionMiddleware(sessions.SessionMiddleware):
             return super().process_response(request, response)
         except (Unavailable, TableMissing) as error:
             page = unavailable(request, error)
-            # A form on that page has the CSRF token that signing in has just drawn.
+            # A form on that page has the CSRF token that was drawn at the sign-in.
             if renewed := response.cookies.get(settings.CSRF_COOKIE_NAME):
                 page.cookies[settings.CSRF_COOKIE_NAME] = renewed
             return page
 
 
 def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
-    """The 503 page, which asks to try again in a moment. Logs `error` in one line.
+    """The 503 page, which asks the visitor to try again soon. Logs `error` in one line.
 
     A view can set `request.unavailable_page`, a function of `error` that returns the page: for
     example the form that was sent. It must not send requests to DynamoDB. Otherwise the page is the
@@ -120,13 +120,13 @@ def _sent_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
     A form whose token was not checked keeps the token that was sent. With a new one, another site
     could make a visitor send its form from this page.
     """
-    # A form that was not read is not read here either: its sender may be slow.
+    # A form that was not read is not read here either, because its sender may be slow.
     sent: QueryDict | None = getattr(request, "_post", None)
     if not sent or TOKEN not in sent:
         return None
     kept = typed_fields(sent)
     if not kept and len(sent) > 1:
-        # Without its passwords the form is empty.
+        # Without its passwords, the form would be empty.
         return None
     is_checked = getattr(request, "csrf_processing_done", False)
     # Signing in draws a new token.
@@ -162,9 +162,9 @@ def logged(
     *values: object,
     level: str = "warning",
 ) -> HttpResponse:
-    """Log `text`, and return `response`, for which Django then logs nothing more.
+    """Log `text`, and return `response`, which Django then does not log again.
 
-    Otherwise it would log another line with the path, which may contain a token.
+    Otherwise, Django would log another line with the path, which may contain a token.
     """
     log_response(text, *values, response=response, request=request, logger=logger, level=level)
     return response

@@ -144,9 +144,7 @@ class Options(_BaseModelAdmin, Generic[M]):
     def _render(
         self, request: HttpRequest, name: str, own: str | None, context: dict[str, object]
     ) -> TemplateResponse:
-        """Render a page with the first existing template that contrib.admin would use, else with
-        ours.
-        """
+        """Render a page with the first existing template that contrib.admin would use, or ours."""
         request.current_app = self.admin_site.name
         app = self.opts.app_label
         model = self.opts.model_name

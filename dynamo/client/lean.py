@@ -107,8 +107,7 @@ def can_bypass_botocore(client: Client) -> bool:
 
 
 class LeanClient:
-    """Sends requests as the botocore `client` would, with the same endpoint, `credentials` and
-    connections.
+    """Sends requests as the botocore `client` would: same endpoint, `credentials` and connections.
 
     Thread-safe. A forked child makes its own.
 

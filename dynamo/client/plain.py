@@ -178,9 +178,7 @@ class PlainModel(PynamoModel):
     @classmethod
     @per_class
     def _named_attributes(cls) -> list[Named]:
-        """All attributes with their Python names and stored names, cached because PynamoDB is slow
-        here.
-        """
+        """All attributes with their Python and stored names. Cached, because PynamoDB is slow."""
         attributes = cls.get_attributes().items()
         return [(name, str(item.attr_name), item) for name, item in attributes]
 

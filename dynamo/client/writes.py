@@ -112,9 +112,7 @@ class Refusal:
 
     @cached_property
     def error(self) -> Exception:
-        """The error that the refusal means; AlreadyDone if `stored` has what the write should
-        store.
-        """
+        """The error of this refusal; AlreadyDone if `stored` has what the write should store."""
         return self.answer or AlreadyDone()
 
     @property

@@ -1,4 +1,4 @@
-"""The base of all commands: how they end when something outside of them fails."""
+"""The base of all commands: their arguments, output, errors and exit codes."""
 
 import argparse
 import codecs
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 log = logging.getLogger("dynamo.commands")
 
-#: Commands speak English whatever LANG says: programs read their output, and people quote it.
+#: Commands print English whatever LANG says, because programs read their output.
 LANGUAGE = "en"
 
 # The exit codes that a shell shows for a program that a signal ended: 128 + SIGINT, 128 + SIGPIPE.
 INTERRUPTED = 130
 READER_LEFT = 141
 
-#: How many damaged items a message names.
+#: The most damaged items that a message names.
 NAMED = 10
 
 
@@ -43,7 +43,7 @@ def model_type(
 ) -> Callable[[str], type[M]]:
     """A type for argparse: the model `app.Model`, in any case, among those that derive from `base`.
 
-    `kind` says what such models are, for the message of another name; `is_one` leaves out others.
+    `kind` names such models in the message about an unknown name; `is_one` rejects other models.
     """
 
     def named(name: str) -> type[M]:
@@ -60,15 +60,15 @@ def model_type(
 class DynamoCommand(BaseCommand):
     """A command that prints an error in one line on stderr and exits with 1.
 
-    Ctrl-C ends it with 130, a reader that closes the pipe (`| head`) with 141, both without a
-    message. Characters that the encoding of stdout lacks are printed as JSON escapes.
+    Ctrl-C ends it with 130, and a closed pipe (`| head`) with 141, both without a message.
+    Characters that the encoding of stdout lacks are printed as JSON escapes.
 
     With `--verbosity 2` it prints its requests and capacity on stderr, and with LOG_COMMANDS it
     logs them. Processes that it starts count their own.
     """
 
-    # Django's commands, from which some of ours derive, may require these checks, but need no
-    # relational database here.
+    # Some of our commands derive from Django's, which may require these checks. Here, they need no
+    # relational database.
     requires_migrations_checks = False
 
     verbosity = 1
@@ -102,7 +102,7 @@ class DynamoCommand(BaseCommand):
     def _report_cost(self, tally: Tally, seconds: float) -> None:
         name = type(self).__module__.rpartition(".")[2]
         if self.verbosity > 1:
-            # Without the red style of stderr: this is not an error.
+            # This is not an error, so it is printed without the red style of stderr.
             self.stderr.write(f"{name}: {tally}; {seconds:.1f} s", lambda line: line)
         if settings.LOG_COMMANDS:
             milliseconds = round(seconds * 1000, 1)
@@ -115,13 +115,14 @@ class DynamoCommand(BaseCommand):
             # Names may contain any character, and a cron job's encoding may be ASCII.
             sys.stdout.reconfigure(errors=_ESCAPES)
         if sys.stdin is None:
-            # It was closed (`<&-`); a question gets no answer, as from /dev/null.
+            # If stdin was closed (`<&-`), a question gets no answer, as from /dev/null.
             sys.stdin = io.StringIO()
         try:
             try:
                 super().run_from_argv(argv)
             finally:
-                # Flush here, where an error can be caught, and not when Python exits.
+                # The output is flushed here, where an error can be caught, and not when Python
+                # exits.
                 sys.stdout.flush()
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
@@ -137,13 +138,13 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
-# Not "backslashreplace": JSON has no \xe9, and programs read what some commands print.
+# "backslashreplace" is not used: programs read what some commands print, and JSON has no \xe9.
 _ESCAPES = "dynamo.jsonescapes"
 codecs.register_error(_ESCAPES, _escaped)
 
 
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """`parse` as the type of an argument: its error is wrong usage, and its text is printed."""
+    """`parse` as the type of an argument. Its error is reported as wrong usage, with its text."""
 
     def parsed(text: str) -> T:
         try:
@@ -181,7 +182,7 @@ def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
 
 
 def read_line(file: TextIO, default: str | None = None) -> str:
-    """A line without its end. At the end of the file `default`.
+    """The next line, without its line end. At the end of the file, `default`.
 
     Raises:
         ValidationError: the line is not in the file's encoding.

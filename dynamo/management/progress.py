@@ -1,4 +1,4 @@
-"""What long commands share: progress bars, a kept state, whole files, an end after a signal."""
+"""Helpers of long commands: progress bars, stored state, atomic files, signals."""
 
 import signal
 import threading
@@ -72,15 +72,15 @@ def progress_bars(*, shown: bool = True) -> Iterator[Progress]:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """A path in the folder of `file`. What the block writes there replaces `file` at its end.
+    """Yield a path in the folder of `file`. The file that the block writes there replaces `file`.
 
-    The file is replaced as a whole, so no reader finds half of it, and of two writers at once the
-    later one wins. A device or a pipe is written as it is.
+    The file is replaced as a whole, so no reader finds half of it. If two processes write it at
+    once, the later one wins. A device or a pipe is written directly.
     """
     if file.exists() and not file.is_file():
         yield file
         return
-    file = file.resolve()  # a link stays
+    file = file.resolve()  # a symbolic link is kept
     new = file.with_name(f"{file.name}.{token_hex(4)}.new")
     try:
         yield new
@@ -96,7 +96,7 @@ def dumpable() -> dict[str, type[PlainModel]]:
     return {
         model._meta.label_lower: model
         for model in sorted(models, key=lambda model: model._meta.label)
-        # A base has the items of its subclasses in the same table.
+        # The items of a base include those of its subclasses in the same table.
         if not any(tables.get(base) == tables[model] for base in model.__mro__[1:])
     }
 
@@ -127,14 +127,14 @@ class State:
             self.values = values
 
     def save(self, **values: object) -> None:
-        """Keep `values`, with those that were kept before."""
+        """Store `values`, in addition to those that were stored before."""
         self.values |= values
         if self.file:
             with replacing(self.file) as new:
                 new.write_text(encoded(self.values), encoding="utf-8")
 
     def places(self) -> list[Item | None]:
-        """The `places` of `bulk.pages` that were kept; else those before the first page."""
+        """The stored `places` of `bulk.pages`; without them, those before the first page."""
         return self.values.get("places") or [{}] * bulk.SEGMENTS
 
     def end(self) -> None:

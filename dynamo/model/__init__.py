@@ -1,4 +1,4 @@
-"""`Model`, which is one chain of classes, from what is declared down to what an object knows.
+"""`Model` is one chain of classes, from what is declared down to what an object knows.
 
 - `base`: what does a declaration make? `declarations` refuses what would have no effect.
 - `orm`: which calls of Django's ORM exist here?

@@ -15,7 +15,7 @@
 Each call is one transaction of the item and its guard items, under the condition that the stored
 item is still the one that was read: `version` starts at random, and each write adds one. Therefore,
 two items never have the same unique value, and no write undoes another. A call that could break
-this raises TypeError with the name of the right one.
+this raises TypeError with the name of the right call.
 
 With `write=` a call adds its writes to the caller's transaction; its errors are then raised by the
 commit.
@@ -69,7 +69,7 @@ from dynamo.wire.values import (
 
 _ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
 
-#: The right calls instead of writes that a caller composes.
+#: The right calls, for the error of a write that a caller composes.
 _RIGHT = {
     "put": "create(…, write=write)",
     "update": "change(…, write=write)",
@@ -106,10 +106,11 @@ class ModelMeta(MetaModel):
                 if getattr(item, "choices", None) and not hasattr(cls, display):
                     setattr(cls, display, partialmethod(cls._display, name=attribute))
             cls._unique_keys = list[UniqueKey]()
-            # A base without a table may be incomplete: its subclasses are checked.
+            # A base without a table may be incomplete, so only its subclasses are checked.
             if getattr(getattr(cls, "Meta", None), "table_name", None):
                 cls._complete()
-            # Last: what it shares with its bases must not know a class that is refused.
+            # This comes last, because the data that it shares with its bases must not contain a
+            # class that is refused.
             cls._initialize_attributes(cls, options.get("discriminator"))
             for index in cls._indexes.values():
                 for part in index.Meta.attributes.values():
@@ -123,7 +124,7 @@ class ModelMeta(MetaModel):
 
 
 def _names_table(name: str, bases: tuple[type, ...], meta: object) -> bool:
-    """Whether the class `name` with this `Meta` has a table.
+    """Whether the new class has a table, by its `Meta`.
 
     Raises:
         TypeError: an option has no effect, or it is unclear whether it has one.
@@ -171,7 +172,7 @@ def _add_uniques(name: str, namespace: dict[str, Any]) -> None:
 
 
 def _add_errors(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
-    """Give the class errors of its own, such as `Member.Taken`, derived from those of a base."""
+    """Give the class its own errors, such as `Member.Taken`, which derive from those of a base."""
     for error in _ERRORS:
         parents = [getattr(base, error) for base in bases if hasattr(base, error)]
         base = next(
@@ -184,7 +185,7 @@ def _add_errors(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -
 
 @contextmanager
 def _declaring(model: Any, name: str) -> Iterator[None]:
-    """Name the model in a TypeError about its declarations. A refused model keeps no table."""
+    """Name the model in a TypeError about its declarations, and forget a refused model."""
     try:
         yield
     except Exception as error:
@@ -199,8 +200,9 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
     """The items of a table, with unique attributes and versions; see the module.
 
     `Meta.table_name` names the table, without the prefix. A model that declares no key has the
-    partition key `pk`, a random UUID. Guard items are in the same table if the key is a partition
-    key of type text alone, else in `<table_name>-guards`; `Meta.guard_table` names another table.
+    partition key `pk`, a random UUID. Guard items are in the same table if the key is only a
+    partition key of type text, and otherwise in `<table_name>-guards`. `Meta.guard_table` names
+    another table.
 
     The errors of `dynamo.exceptions` that concern an item exist for each model: `Member.Taken`.
     """
@@ -233,7 +235,7 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
         "write",
     }
 
-    #: Why its items are never deleted; empty if they are.
+    #: The reason why its items are never deleted; empty if they can be deleted.
     _never_deleted: ClassVar[str] = ""
 
     @classmethod
@@ -394,14 +396,14 @@ def ensure(
     write: Transaction | None = None,
     **values: Any,
 ) -> None:
-    """Change `item` to `values`. If another call did that since it was read, it is a success.
+    """Change `item` to `values`. Succeeds also if another call did this since it was read.
 
     Use it for changes that may be repeated, such as a form that is sent twice. Two callers can both
-    succeed. Do not use it to claim a job. `is_so` decides whether the item as it is now stored is
-    as wanted; by default it is if it has the values.
+    succeed. Do not use it to claim a job. `is_so` decides whether the stored item is as wanted. By
+    default, it must have the values.
 
-    In a caller's transaction this is `change`. Costs and raises as `change`; if that was refused
-    with Stale, 1 request and 1 read unit more.
+    In a caller's transaction, this is the same as `change`. It has the costs and errors of
+    `change`. If that was refused with Stale, it costs 1 request and 1 read unit more.
     """
     try:
         item.change(write=write, **values)
@@ -411,7 +413,7 @@ def ensure(
 
 
 def accept_stored(item: M, wanted: Mapping[str, object] | Callable[[M], bool]) -> bool:
-    """After Stale: whether the item is stored as `wanted`; if so, `item` becomes what is stored.
+    """After Stale: whether the stored item is as `wanted`. If so, `item` gets its values.
 
     Costs 1 request and 1 read unit.
     """

@@ -32,9 +32,9 @@ REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
 @dataclass(eq=False, kw_only=True)
 class MarkedWrite(Write):
-    """A put or an update of an item, which leaves a mark that no other call has drawn.
+    """A put or an update of an item, which stores a mark that no other call has drawn.
 
-    If there is no answer, the object keeps the mark: the same call uses it again.
+    If there is no answer, the object keeps the mark, and the same call uses it again.
     """
 
     asked: object
@@ -54,7 +54,7 @@ class MarkedWrite(Write):
 
 
 def _without_marks(item: Item) -> Item:
-    """The stored `item` without what each write replaces."""
+    """The stored `item` without the marks that each write replaces."""
     return {name: typed for name, typed in item.items() if name not in {VERSION, WRITE_ID}}
 
 
@@ -68,9 +68,9 @@ class Creatable(Readable):
         """Make and store an item with `values`, by attribute name.
 
         `request_id` makes the call repeatable, at any time: a later call with the same id and the
-        same values returns the item that the first one made, as it is stored by then. Take an id
-        that the caller keeps, such as one in a form. After the item is deleted, the same id makes
-        it again. For a model with the default key, the key is derived from the request id; another
+        same values returns the item that the first one made, as it is stored now. Use an id that
+        the caller keeps, such as one in a form. After the item was deleted, the same id makes it
+        again. For a model with the default key, the key is derived from the request id; another
         model gets one more guard item for it.
 
         Costs 1 request, 1 write unit; with n unique values 2 + 2n. 2 units more for a request id of
@@ -79,9 +79,8 @@ class Creatable(Readable):
         Raises:
             Taken: other items have unique values of it.
             AlreadyExists: an item has its key.
-            RequestIdReused: the request id made an item with other values.
-            ValueError, TypeError: a required value is missing, or one is not usable. Nothing was
-                sent.
+            RequestIdReused: the request id made an item with other values. ValueError, TypeError: a
+                required value is missing, or a value is not usable. Nothing was sent.
             Unavailable, Rejected, TableMissing: see `client.sending`.
         """
         item = cls(**values)
@@ -98,8 +97,8 @@ class Creatable(Readable):
     ) -> Self:
         """Store this new object; see `create`.
 
-        If a reply was lost and others have changed the item before the request was repeated, the
-        object is the item as it is stored by then.
+        If a reply was lost and others changed the item before the request was repeated, the object
+        gets the values that are stored now.
 
         `marks` are further attributes to store. If the key is in use, `explained` is called with
         the stored item. It returns the error, or None if that is the item that this call was to
@@ -115,7 +114,8 @@ class Creatable(Readable):
             return False  # a guard item: its item brings it back
         new = cls.from_raw_data(item)
         values = new.serialize(null_check=False)
-        # Also what the model does not declare, such as the marks of its request id.
+        # The whole item is stored, with attributes that the model does not declare, such as the
+        # marks of its request id.
         wire = {name: values.get(name, typed) for name, typed in _without_marks(item).items()}
         is_stored = False
 
@@ -139,9 +139,9 @@ class Creatable(Readable):
     ) -> Self:
         """Store this object as `item`, without a version; see `insert`.
 
-        `parts` makes the further writes, by default `_part_writes`.
+        `parts` makes the other writes of the transaction; by default, this is `_part_writes`.
         """
-        # Each item begins with its own random version.
+        # A new item gets a random version.
         drawn = self._mark_for(item, new_version)
         self._check_key(item)
         self._check_index_keys(item)
@@ -184,7 +184,9 @@ class Creatable(Readable):
         return self
 
     def _mark_for(self, asked: object, draw: Callable[[], object]) -> Any:
-        """The mark of a call: that of the last one, if it asked the same and had no answer."""
+        """The mark of a call. If the last call was the same and got no answer, its mark is used
+        again.
+        """
         if self._unanswered is not None and self._unanswered[0] == asked:
             return self._unanswered[1]
         return draw()
@@ -212,7 +214,7 @@ class Creatable(Readable):
         is_same = partial(self._has_digest, digest)
         if self._has_default_key() and "pk" not in asked:
             return self.insert_once(request_id, is_same, marks=marks, write=write)
-        # The key does not follow from the request id, so that has a guard item.
+        # The key does not follow from the request id, so the request id has a guard item.
         self.check_request_ids()
         marks[REQUEST_ID] = {"S": request_id}
 
@@ -224,7 +226,7 @@ class Creatable(Readable):
         try:
             return self.insert(write=write, marks=marks, explained=explained)
         except AlreadyDone:
-            # The request made an item with another key, such as a random one.
+            # The request made an item with another key, for example a random one.
             owner = text_of(self._read_guard(str(REQUESTS.key(marks))), OWNER)
             self.deserialize(self._get_owner(owner).stored)
             return self
@@ -239,8 +241,8 @@ class Creatable(Readable):
     ) -> Self:
         """Store this new object under the default key that follows from `request_id`.
 
-        If an item has the key, `is_same` gets it as stored, and returns whether this request
-        created it. If so, the object becomes that item; otherwise the error is RequestIdReused. For
+        If an item has the key, `is_same` gets the stored item, and returns whether this request
+        created it. If so, the object gets its values. Otherwise, the error is RequestIdReused. For
         `marks` see `insert`.
         """
         self.pk = self.key_for(request_id)
@@ -258,7 +260,7 @@ class Creatable(Readable):
     # Guard items ----------------------------------------------------------------------------------
 
     def _part_writes(self, before: Item, after: Item) -> list[Write]:
-        """Further writes of a change from `before` to `after`: guard items, checks of references.
+        """The other writes of a change from `before` to `after`: guard items, checks of references.
 
         Raises:
             ValueError: see `UniqueKey.key`.
@@ -266,7 +268,7 @@ class Creatable(Readable):
         return [*self._guard_writes(before, after), *self.reference_checks(before, after)]
 
     def reference_checks(self, before: Item, after: Item) -> list[Write]:
-        """Requires that what `after` refers to, other than `before`, exists.
+        """Require that the items exist to which `after` refers and `before` does not.
 
         Raises:
             DoesNotExist: no item can have the key.
@@ -287,7 +289,7 @@ class Creatable(Readable):
         ]
 
     def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
-        """Frees the guard items that `before` had, and claims those that `after` needs.
+        """Free the guard items of `before`, and claim those of `after`.
 
         Raises:
             ValueError: see `UniqueKey.key`.

@@ -15,7 +15,7 @@ from pynamodb.models import Model as PynamoModel
 from dynamo.model.unique import Unique
 from dynamo.wire.attributes import nearest_or_all
 
-#: What `Meta` of a model, and of an index, can have.
+#: The options in `Meta` of a model, and of an index.
 MODEL_OPTIONS = (
     "table_name",
     "guard_table",
@@ -25,7 +25,7 @@ MODEL_OPTIONS = (
     "abstract",
 )
 INDEX_OPTIONS = ("projection", "index_name")
-#: What PynamoDB adds to that of an index.
+#: The names that PynamoDB adds to `Meta` of an index.
 _ADDED = "attributes"
 
 _SORT_KEY = "a sort key of the table or of an index: range_key=True"
@@ -55,8 +55,8 @@ _DJANGOS_OPTIONS = {
     "swappable": "another class, which the project imports",
     "unique_together": _UNIQUE,
 }
-#: What to use instead of PynamoDB's, if there is something. They are warnings only, because models
-#: that were written for PynamoDB have them.
+#: What to use instead of PynamoDB's options, if there is something. These are only warnings,
+#: because models that were written for PynamoDB have them.
 _PYNAMODBS_OPTIONS = {
     "aws_access_key_id": _CREDENTIALS,
     "aws_secret_access_key": _CREDENTIALS,
@@ -75,7 +75,7 @@ _PYNAMODBS_OPTIONS = {
     "write_capacity_units": _BILLING,
 }
 
-#: What to use instead of an object of Django in the body of a class. The nearest base decides.
+#: What to use instead of an object of Django in the body of a class. The nearest base class counts.
 _INSTEAD: dict[type, str] = {
     models.Field: "TextAttribute",
     AutoFieldMixin: "the key pk, which comes with Model, or NumberedItem for numbers",
@@ -126,7 +126,7 @@ def check_body(model: type) -> None:
 
     Raises:
         TypeError: an object of Django; a declaration that is not called, is in a list, or replaces
-            something else; something else that replaces a declaration.
+            another attribute; another attribute that replaces a declaration.
     """
     found: dict[str, list[object]] = {}
     for base in model.__mro__:
@@ -181,7 +181,7 @@ def _check_replacement(name: str, values: list[object]) -> None:
             f"a base declares {name} as {kind.__name__}. Only another one can replace it, or None, "
             "which removes what is neither a key nor the version."
         )
-    # None removes a declaration. If only None is declared, it is an option of the library.
+    # None removes a declaration. If there is only None, it is an option of the library.
     if any(isinstance(other, kind) for other in others):
         others = [other for other in others if other is not None]
     if not all(isinstance(other, (kind, property)) for other in others):

@@ -1,6 +1,7 @@
-"""Keys: which ones an item can have, and those of the guard items that belong to it.
+"""Keys: which keys an item can have, and which keys its guard items have.
 
-`unique` makes the key of a guard item; here is which guard items a whole item has, in which table.
+`unique` makes the key of one guard item. This module knows all guard items of an item, and their
+table.
 """
 
 import json
@@ -28,7 +29,7 @@ class Keyed(PlainModel):
     """An item with a key, and with the guard items that its unique values need."""
 
     _unique_keys: ClassVar[list[UniqueKey]]
-    #: The attributes that are keys of indexes, by stored name: how many bytes they may have.
+    #: The most bytes of the attributes that are keys of indexes, by stored name.
     _index_keys: ClassVar[dict[str, int]]
 
     @classmethod
@@ -55,7 +56,10 @@ class Keyed(PlainModel):
 
     @classmethod
     def _key_names(cls, index: Index | None = None) -> list[str]:
-        """The attributes of the key of the table, or of `index`: the partition key's come first."""
+        """The attributes of the key of the table, or of `index`.
+
+        Those of the partition key come first.
+        """
         if index is None:
             return [name for name, *_rest in cls._key_attributes()]
         attributes = index.Meta.attributes.values()
@@ -124,7 +128,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def has_guard_table(cls) -> bool:
-        """Whether it has guard items, and a separate table for them."""
+        """Whether the model has guard items in a separate table."""
         is_declared = bool(cls._unique_keys or getattr(cls.Meta, "guard_table", None))
         return cls._guard_table().is_separate and is_declared
 
@@ -148,7 +152,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def owner_of(cls, item: Item) -> str:
-        """What guard items store as the owner of `item`: its key, as JSON unless it is one text."""
+        """The owner of `item` as guard items store it: its key, as JSON unless it is one text."""
         typed = [item[name] for name in cls.key_attribute_names()]
         if len(typed) == 1 and "S" in typed[0]:
             return str(typed[0]["S"])
@@ -156,7 +160,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def _key_of_owner(cls, owner: str) -> Item | None:
-        """The key of which `_owner` made the text `owner`; None if an item cannot have it."""
+        """The key of the item with the owner text `owner`; None if an item cannot have it."""
         names = cls.key_attribute_names()
         try:
             if [item.attr_type for *_names, item in cls._key_attributes()] == ["S"]:

@@ -1,9 +1,9 @@
-"""`Model.objects`: what Django's shortcuts, forms and serializers call of a manager or a queryset.
+"""`Model.objects`: the methods that Django's shortcuts, forms and serializers call.
 
     get_object_or_404(Member, email="ann@example.org")      # Django's own
     ModelChoiceField(Member.objects.page("chess"))          # or search(…), or all(): a whole table
 
-It reads by key, by a `Unique`, and page by page. All other calls of querysets are refused.
+It reads by key, by a `Unique`, or page by page. All other calls of querysets are refused.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ _FIRST = "{place}.page(partition, limit=1).items"
 _LAST = "{place}.page(partition, scan_index_forward=False, limit=1).items"
 _PART = "{place}.query(partition, attributes_to_get=[…])"
 _FORMSET = "formset_factory(…) with a form of dynamo.forms: it needs no list in an order"
-#: What to use instead of calls of querysets; for others it is `_PAGES`.
+#: What to use instead of calls of querysets. For calls that are not listed, it is `_PAGES`.
 _INSTEAD = {
     "aiterator": "async for item in {model}.objects.all()",
     "bulk_create": "{model}.create_many(…)",
@@ -56,7 +56,7 @@ _INSTEAD = {
 class Items(Generic[M]):
     """Items that are read when they are needed, for code that takes a queryset.
 
-    As in Django, an object reads them once, `all()` is another object, and `iterator()` keeps none.
+    As in Django, an object reads them once, `all()` is a new object, and `iterator()` stores none.
     """
 
     _prefetch_related_lookups = ()
@@ -101,7 +101,7 @@ class Items(Generic[M]):
     def get(self, *conditions: Never, **values: object) -> M:
         """The item with these values: the key, also as `pk`, or those of one `Unique`.
 
-        Costs as `get` and `find`; of some items, and to read these.
+        Costs as much as `get` or `find`. If these are only some items, reading them is added.
 
         Raises:
             DoesNotExist: no item has them, or it is not among these items.
@@ -130,7 +130,7 @@ class Items(Generic[M]):
         raise AttributeError(f"{self._refusal('filter')}{one}")
 
     def count(self) -> Never:
-        # `list` calls `count` for the choices of a form field, and ignores a TypeError.
+        # `list` calls `count` for the choices of a form field, and ignores this TypeError.
         raise TypeError(self._refusal("count"))
 
     def _refusal(self, name: str) -> str:
@@ -147,7 +147,7 @@ def _instead_of(name: str, model: Any) -> str:
     instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
     called = place = getattr(model, "__name__", "Model")
     if not getattr(model, "_range_keyname", None):
-        # A partition of the table has one item.
+        # Without a sort key, a partition of the table has one item.
         names = (name for base in getattr(model, "__mro__", ()) for name in vars(base))
         indexes = (name for name in names if isinstance(getattr(model, name, None), Index))
         place = f"{called}.{next(indexes, 'by_…')}"
@@ -160,7 +160,7 @@ def missing(cls: type, name: str) -> AttributeError:
     """The error of a model that lacks `name`."""
     model = cls.__name__
     text = f"type object {model!r} has no attribute {name!r}"
-    # Managers have these two methods only to refuse them.
+    # Managers have these two methods only to reject calls.
     if hasattr(Manager, name) and name not in {"count", "filter"}:
         text += f". Use {model}.objects.{name}(…)."
     elif hasattr(QuerySet, name):
@@ -174,7 +174,7 @@ class Manager(AltersData, Items[M]):
     _alters_data: ClassVar[tuple[str, ...]] = ("create", "get_or_create", "update_or_create")
 
     def __init__(self) -> None:
-        # The model is set by `__get__`: it is the class whose attribute is read.
+        # `__get__` sets the model, which is the class whose attribute is read.
         self._read = None
 
     def __bool__(self) -> bool:
@@ -204,7 +204,7 @@ class Manager(AltersData, Items[M]):
         return self.get_queryset()
 
     def get(self, *conditions: Never, **values: object) -> M:
-        """The same as `get` of `get_queryset`."""
+        """Like `get` of `get_queryset`."""
         return self.get_queryset().get(*conditions, **values)
 
     def using(self, alias: str | None) -> "Manager[M]":

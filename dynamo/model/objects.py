@@ -1,8 +1,8 @@
-"""Objects in memory: the item that one was read from, what was assigned since, and its version.
+"""Objects in memory: the item that was read, the values that were set since, and the version.
 
 A condition recognizes the item that the caller read by its version. The first version of an item is
 random, and each write adds one. If an item is deleted and another one is created under its key, a
-copy of the first never matches the second, as it could if versions began at 1 (the ABA problem).
+copy of the first never matches the second. If versions began at 1, it could (the ABA problem).
 
 Two copies of one item write the same next version, and perhaps the same values. Therefore, each
 change also stores a random write id, by which a call whose reply was lost recognizes its own write.
@@ -28,14 +28,14 @@ from dynamo.wire.types import Item, Typed
 from dynamo.wire.values import UNUSABLE, is_same_value, typed_number, typed_value
 
 VERSION = "version"
-#: The stored name of the random text that each change leaves.
+#: The stored name of the random text that each change stores.
 WRITE_ID = "writeId"
 
 #: Names of attributes that may hold a secret, like those that Django's error pages hide.
 SECRET = re.compile(
     "api|auth(?!or)|cookie|credential|hash|key|pass|salt|secret|signature|token|(^|_)(otp|pin)(_|$)"
 )
-#: How many characters of a text name an item in lists and titles.
+#: The most characters of a text that names an item in lists and titles.
 _NAME_MAX_LENGTH = 100
 
 #: The limit of versions: JavaScript's numbers are exact below 2^53.
@@ -47,7 +47,7 @@ _LEAST_VERSION = 1 << 52
 
 
 def new_version() -> int:
-    """A version for an item that is created now: random, in practice never drawn twice."""
+    """The version of a new item. It is random, and in practice never drawn twice."""
     return _LEAST_VERSION + secrets.randbelow(_VERSION_LIMIT - MOST_WRITES - _LEAST_VERSION)
 
 
@@ -71,7 +71,7 @@ def is_secret(name: str, attribute: Attribute) -> bool:
 
 
 class ItemObject(Keyed):
-    """An object of a model: it knows the item that was read, and the values that were set since."""
+    """An object of a model, with the item that was read and the values that were set since."""
 
     if TYPE_CHECKING:
         pk = TextAttribute()
@@ -93,17 +93,17 @@ class ItemObject(Keyed):
     #: The stored names of the attributes that never change.
     _fixed: ClassVar[set[str | None]]
 
-    #: Whether only some attributes were read: then a write cannot know the guard items.
+    #: Whether only some attributes were read. If so, a write cannot know the guard items.
     _is_partial = False
     _is_deleted = False
     #: The attributes that the constructor was given.
     _given: frozenset[str] = frozenset()
-    #: The last call without an answer that may have written: what it asked for, and its mark.
+    #: The arguments and the mark of the last call that got no answer and may have written.
     _unanswered: tuple[object, object] | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        # A copy must not share the dictionary of values with this object, or take a write of this
-        # object for one of the copy.
+        # A copy must not share the dictionary of values with this object, and must not treat a
+        # write of this object as its own.
         values = copy.deepcopy(self.attribute_values)
         return {**vars(self), "attribute_values": values, "_unanswered": None}
 
@@ -134,8 +134,7 @@ class ItemObject(Keyed):
         return f"<{type(self).__name__}: {', '.join(map(str, self._key_values()))}>"
 
     def __str__(self) -> str:
-        """The first text that forms can edit and that is neither a key (also of another item) nor a
-        secret; else the key.
+        """The first text that forms can edit, except keys, references and secrets; else the key.
 
         A subclass may return another text. An attribute with `sensitive=True` is never shown.
         """
@@ -169,7 +168,7 @@ class ItemObject(Keyed):
 
     @classmethod
     def _noun(cls) -> str:
-        """What messages call an item: `Meta.verbose_name`, or the model's name."""
+        """The word for an item in messages: `Meta.verbose_name`, or the model's name."""
         return str(cls._meta.verbose_name)
 
     def serializable_value(self, field_name: str) -> object:
@@ -209,7 +208,8 @@ class ItemObject(Keyed):
         """The `values` by stored name, as stored; with `removals`, None for one that is removed.
 
         Raises:
-            TypeError: not an attribute that can be given a value, or not its type.
+            TypeError: the attribute does not exist or cannot be set, or the value has the wrong
+                type.
             ValueError: None for a required attribute.
         """
         wire: dict[str, Typed | None] = {}
@@ -235,9 +235,9 @@ class ItemObject(Keyed):
         return None if callable(attribute.default) else typed_value(attribute, attribute.default)
 
     def _assigned(self, before: Item, among: Iterable[Named] | None = None) -> dict[str, Any]:
-        """The values, by attribute name, that were set since this object was the item `before`.
+        """The values that were set since this object had those of `before`, by attribute name.
 
-        `among`: only those of these attributes (see `_named_attributes`).
+        Only the attributes in `among` are compared (see `_named_attributes`).
         """
         assigned: dict[str, object] = {}
         read = None
@@ -248,7 +248,7 @@ class ItemObject(Keyed):
             if value is stored is None:
                 continue
             if not _is_stored_as(attribute, value, stored):
-                # A value can be stored in another form, or be absent if it equals the constant
+                # A value may be stored in another form. It may be absent if it equals the constant
                 # default.
                 read = read or type(self).from_raw_data(before)
                 typed = typed_value(attribute, read.attribute_values.get(name))
@@ -257,10 +257,10 @@ class ItemObject(Keyed):
         return assigned
 
     def _become(self, stored: Item, before: Item, written: Collection[str] = ()) -> None:
-        """Become the item `stored`, but keep what was set since this object was `before`.
+        """Take the values of `stored`, but keep those that were set since this object had `before`.
 
-        The attributes named in `written` are taken from `stored` in any case. If others changed
-        what was set here, the next write requires the version of `before`, and so is Stale.
+        The attributes named in `written` are always taken from `stored`. If others changed an
+        attribute that was set here, the next write requires the version of `before`, and is Stale.
         """
         others = [
             attribute
@@ -277,7 +277,7 @@ class ItemObject(Keyed):
 
     @classmethod
     def _version_of(cls, item: Item) -> int | None:
-        """The version of the stored `item`, None if it has none. Raises DamagedItem."""
+        """The version of the stored `item`; None if it has none. Raises DamagedItem."""
         if VERSION not in item:
             return None
         try:
@@ -318,9 +318,9 @@ class ItemObject(Keyed):
         return Path([self.key_attribute_names()[0]]).exists()
 
     def expect_version(self, version: int | None) -> None:
-        """Require `version` of the stored item in the next write, such as that of a shown form.
+        """Require `version` of the stored item in the next write, for example that of a form.
 
-        None: an item without a version, as another program stores it.
+        None stands for an item without a version, which another program stored.
 
         Raises:
             Stale: this object is older, so a write could not know the guard items.
@@ -350,7 +350,7 @@ class ItemObject(Keyed):
             raise TypeError(f"{verb}: only a part of this item was read. Call refresh() first.")
         if self._is_deleted and verb != "delete":
             raise self._stale(is_deleted=True)
-        # Otherwise another item would be written, under conditions about this one.
+        # Otherwise, another item would be written under conditions of this one.
         if not self._has_stored_key():
             raise TypeError(f"{verb}: the key of an item cannot be changed. Create another item.")
         if self.attribute_values.get(VERSION) != self._version_of(self.stored):

@@ -1,4 +1,4 @@
-"""Calls that Django's ORM has as well, made of those of `writing`, `creating` and `reading`."""
+"""Calls that Django's ORM has as well. They use `writing`, `creating` and `reading`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -30,13 +30,13 @@ M = TypeVar("M")
 
 #: How often `get_or_create` looks for an item that others create and delete at the same time.
 _ATTEMPTS = 10
-#: How many items `create_many` takes at once from what may be endless, for each worker.
+#: `create_many` takes this many items per worker at once, because `items` may be endless.
 _AHEAD = 25
 
 
 @dataclass
 class Created(Generic[M]):
-    """What `create_many` did: how many items are stored, and why the `refused` ones are not."""
+    """The result of `create_many`: the number of stored items, and the errors of `refused` ones."""
 
     stored: int = 0
     refused: list[tuple[M, Exception]] = field(default_factory=list)
@@ -51,7 +51,9 @@ class DjangoCalls(Writable):
 
     @classmethod
     def _get_by(cls, **values: Any) -> Self:
-        """The item with this key, or with these values of one `Unique`. Costs as `get` or `find`.
+        """The item with this key, or with these values of one `Unique`.
+
+        Costs as much as `get` or `find`.
 
         The item must also have the further values.
 
@@ -83,7 +85,7 @@ class DjangoCalls(Writable):
 
     @classmethod
     def _with_key(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The `values`. `pk`, the whole key or a text of it, becomes the key's attributes.
+        """The `values`, where the attributes of the key replace `pk`, the whole key or its text.
 
         Raises:
             DoesNotExist: no item can have the key.
@@ -94,7 +96,7 @@ class DjangoCalls(Writable):
         names = cls._key_names()
         parts = values["pk"] if len(names) > 1 else [values["pk"]]
         if not isinstance(parts, (list, tuple)):
-            # A ModelChoiceField would show a TypeError as an error of the user.
+            # A ModelChoiceField would report a TypeError as an error of the user.
             raise FieldError(
                 f"The key of {cls.__name__} is a tuple: pk=({', '.join(names)}). A "
                 "ModelChoiceField needs to_field_name, an attribute that is unique."
@@ -106,7 +108,7 @@ class DjangoCalls(Writable):
 
     @classmethod
     def _typed_values(cls, values: Mapping[str, object]) -> dict[str, Any]:
-        """The `values`, perhaps texts of a URL or a form, with the types of their attributes.
+        """The `values` with the types of their attributes. They may be texts of a URL or a form.
 
         Raises:
             DoesNotExist: no item can have them.
@@ -138,14 +140,13 @@ class DjangoCalls(Writable):
         A new item gets `defaults` as well. `values` are the key, or those of one `Unique`. If
         several calls run at the same time, one makes the item and the others return it.
 
-        Costs as much as `get` or `find`, and `create` if the item is absent; the same again each
-        time that others create and delete it in between.
+        Costs as much as `get` or `find`, and `create` if the item is absent. The costs are repeated
+        each time that others create and delete it in between.
 
         Raises:
             Taken: another item has a unique value of `defaults`.
-            TypeError: neither the key nor the attributes of one `Unique`.
-            ValueError: a value is None or empty, which many items may have.
-            Other errors of `create`.
+            TypeError: neither the key nor the attributes of one `Unique`. ValueError: a value is
+                None or empty, which is not unique. Other errors of `create`.
         """
         if empty := [name for name, value in values.items() if value in (None, "", b"")]:
             raise ValueError(f"No item is found by an empty {empty[0]}: several may have it.")
@@ -170,7 +171,7 @@ class DjangoCalls(Writable):
 
     @classmethod
     def _has_taken(cls, values: Mapping[str, object], refused: Exception) -> bool:
-        """Whether `refused` says that an item has the key or the unique `values`."""
+        """Whether the error `refused` means that an item has the key or the unique `values`."""
         for error in refused.exceptions if isinstance(refused, Refused) else [refused]:
             is_taken = any({*names} == values.keys() for names in getattr(error, "uniques", ()))
             if is_taken or isinstance(error, cls.AlreadyExists):
@@ -187,8 +188,8 @@ class DjangoCalls(Writable):
         """Give the item with these `values` the `defaults`; if there is none, make it.
 
         Returns the item, and whether this call made it, with `create_defaults` if they are given.
-        Others may change the item in the meantime: then it is read again, and only `defaults` are
-        written. Costs and raises as `get_or_create` and `change`.
+        If others change the item in the meantime, it is read again. Only `defaults` are written.
+        Has the costs and errors of `get_or_create` and `change`.
         """
         new = defaults if create_defaults is None else create_defaults
         while True:
@@ -212,16 +213,16 @@ class DjangoCalls(Writable):
         """Store new objects, each in a separate transaction, in `workers` threads.
 
         `items` may be a generator. `progress` is called with the number of objects that were tried
-        since its last call. An object that is stored already is left as it is, so the same list can
-        be given again after an error; it is refused if something was set since. Costs 1 request for
+        since its last call. An object that is stored already is not written, so the same list can
+        be passed again after an error. It is refused if values were set since. Costs 1 request for
         each item, and the units of `create`.
 
         Raises:
-            Unavailable, TableMissing: an item could not be stored. Items under way were tried.
+            Unavailable, TableMissing: an item could not be stored. Items in progress were tried.
             TypeError: not an object of the model.
         """
         with Transaction():
-            # Inside of another transaction this raises, because these writes would not join it.
+            # Inside another transaction this raises, because these writes would not join it.
             pass
 
         def refusal(item: Self) -> Exception | None:
@@ -249,7 +250,7 @@ class DjangoCalls(Writable):
         return report
 
     def refresh_from_db(self, using: str | None = None, fields: None = None) -> None:
-        """`refresh`, which reads the whole item: other attributes lose what was assigned."""
+        """`refresh` reads the whole item, so values that were set on other attributes are lost."""
         refuse_alias("refresh_from_db", using)
         if fields is not None:
             raise TypeError("refresh_from_db reads the whole item: call it without fields.")
@@ -264,7 +265,7 @@ class DjangoCalls(Writable):
 
     @property
     def _state(self) -> ModelState:
-        """Django's: `_state.adding` tells rules in `clean` whether the object is new."""
+        """As in Django: `_state.adding` tells rules in `clean` whether the object is new."""
         state = ModelState()
         state.adding = not self.stored
         return state
@@ -273,11 +274,11 @@ class DjangoCalls(Writable):
         """Check the values together, for subclasses. Forms and `full_clean` call it.
 
         Raises:
-            ValidationError: of the item, or of attributes: `ValidationError({"name": …})`.
+            ValidationError: for the item, or for attributes: `ValidationError({"name": …})`.
         """
 
     def validate_unique(self, exclude: Iterable[str] | None = None) -> None:
-        """Check that no other item has the unique values now; only a write decides.
+        """Check that no other item has the unique values now. Only a write guarantees this.
 
         Costs 1 request and 1 read unit for each `Unique` whose values were set.
 
@@ -296,7 +297,7 @@ class DjangoCalls(Writable):
             raise ValidationError(errors)
 
     def _unique_error(self, names: tuple[str, ...]) -> tuple[str, ValidationError]:
-        """The field where pages show that another item has the values of `names`, and the text."""
+        """The field and the text of the error that another item has the values of `names`."""
         error = self.unique_error_message(type(self), names)
         if len(names) == 1:
             return names[0], error
@@ -307,9 +308,9 @@ class DjangoCalls(Writable):
         return NON_FIELD_ERRORS, error
 
     def _errors_at_fields(self, refused: Exception) -> Iterator[tuple[str, ValidationError]]:
-        """The fields where pages show why a write was `refused`, each with Django's text.
+        """The errors of a `refused` write by field, with Django's texts.
 
-        Nothing if it is not about a value.
+        Empty if the error does not concern a value.
         """
         if reference := getattr(refused, "reference", ""):
             text = ModelChoiceField.default_error_messages["invalid_choice"]
@@ -320,7 +321,7 @@ class DjangoCalls(Writable):
             yield self._unique_error(tuple(self._key_names()))
 
     def validate_constraints(self, exclude: object = None) -> None:
-        """Nothing: `Unique` is checked by `validate_unique`."""
+        """Do nothing, because `validate_unique` checks each `Unique`."""
 
     def _display(self, *, name: str) -> str:
         """`get_<name>_display()`: the label of the choice that is the value of `name`."""

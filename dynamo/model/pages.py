@@ -12,7 +12,7 @@
     page = Member.by_city.page("Rome", after=request.GET.get("after"))
     page.items, page.next
 
-A cursor is the key after which the next page begins. Its signature holds what it belongs to: the
+A cursor is the key after which the next page begins. Its signature covers what it belongs to: the
 model, the index, the partition, the direction, the conditions and the caller's `scope`. A cursor is
 not encrypted: everybody who has it can read the key.
 """
@@ -51,10 +51,10 @@ Value = TypeVar("Value")
 #: The most requests that a page sends. It needs more than one only if a filter leaves items out, or
 #: if its items have more than 1 MB together.
 MOST_REQUESTS = 5
-#: How many attributes the partition key of an index can have, and its sort key.
+#: The most attributes of the partition key of an index, and of its sort key.
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
 MOST_PARTS = 4
-#: The most that a page of a whole table sends, which leaves out guard items.
+#: The most requests for a page of a whole table, because guard items are left out.
 MOST_SCANS = 3
 
 
@@ -104,7 +104,7 @@ class Page(Sequence[M]):
 class Results(ResultIterator[Value]):
     """The items of a query or a scan, read page by page. In a coroutine, use `async for`.
 
-    With `damaged`, also the values that it returns for damaged items.
+    With `damaged`, they include the values that it returns for damaged items.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Results(ResultIterator[Value]):
                 yield item
 
     def _next_items(self) -> list[Value | DamagedItem]:
-        """What the next request returns, up to a damaged item."""
+        """The items of the next request, up to a damaged item."""
         found: list[Value | DamagedItem] = []
         try:
             for item in self:
@@ -149,13 +149,13 @@ class Results(ResultIterator[Value]):
 
 
 class GlobalSecondaryIndex(PynamoIndex[M]):
-    """PynamoDB's, with types, and with all attributes as the projection if there is no `Meta`."""
+    """PynamoDB's index, with types. Without a `Meta`, all attributes are projected."""
 
     def __init_subclass__(cls, **options: object) -> None:
         if cls.Meta is None:
             cls.Meta = type("Meta", (), {"projection": AllProjection()})
         super().__init_subclass__(**options)  # type: ignore[no-untyped-call]  # PynamoDB's
-        # PynamoDB sorts them by name, but the order of a key's parts matters.
+        # PynamoDB sorts attributes by name, but the order of a key's parts matters.
         order = [name for base in cls.__mro__[::-1] for name in vars(base)]
         cls.Meta.attributes = dict(
             sorted(
@@ -165,7 +165,7 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         )
 
     def page(self, hash_key: object, *conditions: Condition | None, **options: Any) -> Page[M]:
-        """A page of the items with this value of the index's partition key; as `Model.page`.
+        """A page of the items with this value of the index's partition key, like `Model.page`.
 
         If the partition key has several attributes, `hash_key` is a tuple of their values.
 
@@ -258,9 +258,9 @@ class Paged(ItemObject):
     ) -> Page[Self]:
         """A page of the items of a partition, in the order of the sort key.
 
-        `after` is the cursor of the page before, its `next`. It belongs to this query, to the same
-        `limit` or another, and to `scope`: name the user there if lists of several users have the
-        same partition and conditions. If the item that it leads to was deleted, it still works.
+        `after` is the cursor of the page before, its `next`. It belongs to this query, with any
+        `limit`, and to `scope`. Name the user there if lists of several users have the same
+        partition and conditions. The cursor also works after its item was deleted.
 
         `scan_index_forward=False` gives the last items first. A damaged item is left out, logged as
         an error and named in `Page.damaged`, unless `damaged(stored, error)` returns a replacement.
@@ -269,7 +269,7 @@ class Paged(ItemObject):
         Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
         not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
         most 5 requests, each of which looks at no more than `limit` + 1 items. Therefore, such a
-        page may be short, even empty, and have a `next`.
+        page may be short or empty, and still have a `next`.
 
         Raises:
             BadCursor: `after` was changed, or belongs to another query or scope.
@@ -354,7 +354,8 @@ class Paged(ItemObject):
         keys = {cls.owner_of(key): key for key in map(cls._key_of_owner, owners.values()) if key}
         read = bulk.read_batches(cls.table(), [*keys.values()])
         stored = {cls.owner_of(item): item for item in read}
-        # The index may still have a guard item that was deleted: each is compared with its item.
+        # The index may still have a guard item that was deleted, so each one is compared with its
+        # item.
         items = (
             item
             for key, owner in owners.items()
@@ -366,9 +367,9 @@ class Paged(ItemObject):
 def scan_page(
     model: type[M], limit: int, after: str | None, damaged: Damaged | None = None
 ) -> Page[M]:
-    """A page of the whole table, in no order. At most 3 requests; it may be short, as `Model.page`.
+    """A page of the whole table, in no order. Costs at most 3 requests; may be short.
 
-    Each request looks at so many items that the page is full if each has all its guard items.
+    A request reads enough items for a full page, even if each item has all its guard items.
 
     Raises:
         BadCursor: see `Model.page`.

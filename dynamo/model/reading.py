@@ -17,7 +17,7 @@ from dynamo.wire.types import Item
 from dynamo.wire.updates import with_defaults
 from dynamo.wire.values import text_of
 
-#: A sort key that is not given. One that is None finds nothing.
+#: Stands for a sort key that is not given. A sort key of None finds nothing.
 LEFT_OUT = object()
 
 
@@ -28,7 +28,7 @@ class Readable(Paged):
 
     @classmethod
     def find(cls, **values: object) -> Self:
-        """The item that has `values`, those of one `Unique`: `Member.find(email="ann@x.example")`.
+        """The item with the `values` of one `Unique`: `Member.find(email="ann@x.example")`.
 
         Costs 2 requests and 2 read units, 1 each if no item has them.
 
@@ -49,7 +49,7 @@ class Readable(Paged):
 
     @classmethod
     def find_from(cls, owner: str, /, **values: object) -> Self:
-        """The second half of `find`: the item with the key `owner`, if it has `values`.
+        """The second half of `find`: the item with the key `owner`, if it has the `values`.
 
         Costs 1 request and 1 read unit.
         """
@@ -69,7 +69,7 @@ class Readable(Paged):
 
     @classmethod
     def is_taken(cls, **values: object) -> bool:
-        """Whether an item has `values`, those of one `Unique`, now; only a write decides.
+        """Whether an item has the `values` of one `Unique` now. Only a write guarantees this.
 
         Costs 1 request and 1 read unit.
         """
@@ -77,7 +77,7 @@ class Readable(Paged):
 
     @classmethod
     def read_guard(cls, **values: object) -> Item | None:
-        """The guard item of `values`, those of one `Unique`; None if they are free now.
+        """The guard item of the `values` of one `Unique`; None if they are free now.
 
         Costs 1 request and 1 read unit.
 
@@ -114,8 +114,8 @@ class Readable(Paged):
         `attributes_to_get` cannot be written.
 
         Raises:
-            DoesNotExist: there is none, or the key is not one of an item.
-            TypeError: it is not the whole key.
+            DoesNotExist: there is none, or no item can have the key. TypeError: it is not the whole
+                key.
         """
         names = cls._key_names()
         given = sum(part is not LEFT_OUT for part in (hash_key, range_key))
@@ -193,7 +193,7 @@ class Readable(Paged):
         damaged: Damaged | None = None,
         **options: Any,
     ) -> Results[Self]:
-        """PynamoDB's: the items of a partition, or of an index. Guard items are left out.
+        """Like PynamoDB's `query`: the items of a partition, or of an index, without guard items.
 
         `damaged` is that of `scan`.
         """
@@ -212,11 +212,11 @@ class Readable(Paged):
         damaged: Damaged | None = None,
         **options: object,
     ) -> Results[Self]:
-        """PynamoDB's: all items of the table. Guard items are left out, but read and paid for.
+        """Like PynamoDB's `scan`: all items of the table. Guard items are read, but left out.
 
-        At a damaged item the result raises DamagedItem, and can be read on. With `damaged` it has
-        what `damaged(stored, error)` returns instead, or nothing if that is None; `limit` counts
-        the damaged items.
+        At a damaged item, the result raises DamagedItem, and reading can continue. With `damaged`,
+        the result has what `damaged(stored, error)` returns instead, or leaves the item out if that
+        is None. `limit` also counts damaged items.
         """
         given = cls._read_options(options | {"filter_condition": filter_condition})
         if not cls._guard_table().is_separate and options.get("index_name") is None:
@@ -233,7 +233,7 @@ class Readable(Paged):
         filter_condition: Condition | None = None,
         **options: Any,
     ) -> int:
-        """PynamoDB's: the number of items of a partition, or of an index."""
+        """Like PynamoDB's `count`: the number of items of a partition, or of an index."""
         if hash_key is None:
             raise TypeError(
                 "count needs a partition: DynamoDB does not know how many items a table has. "
@@ -247,10 +247,10 @@ class Readable(Paged):
 
     @classmethod
     def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Reads are consistent, except of an index and where the caller asks otherwise.
+        """Reads are consistent, except those of an index and those where the caller asks otherwise.
 
-        A read of some attributes (`attributes_to_get`) also reads the key. A filter takes an absent
-        attribute for its constant default, except in an index that lacks attributes.
+        A read of some attributes (`attributes_to_get`) also reads the key. A filter treats an
+        absent attribute as its constant default, except in an index without all attributes.
         """
         consistent = options.get("consistent_read")
         if consistent is None:
@@ -269,7 +269,10 @@ class Readable(Paged):
     def _results(
         cls, found: ResultIterator[Self], options: Mapping[str, object], damaged: Damaged | None
     ) -> Results[Self]:
-        """The items of `found`. Those that were read in part are marked: they cannot be written."""
+        """The items of `found`.
+
+        Those that were read in part are marked, because they cannot be written.
+        """
         if options.get("attributes_to_get") is not None or not cls._is_whole(options):
             found._map_fn = cls._from_part
         return Results(cls, found, damaged)

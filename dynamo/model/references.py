@@ -1,4 +1,4 @@
-"""`Reference`: an attribute with the key of another item, which must exist when that is written.
+"""`Reference`: an attribute with the key of another item, which must exist at the write.
 
     class Appointment(Model):
         patient = Reference(Patient)
@@ -7,7 +7,7 @@
 
 The transaction of the item checks that its target exists: one ConditionCheck of 2 write units for
 each target whose key is set or changed, however many references name it. A target can be deleted
-later: nothing refuses that.
+later.
 """
 
 from copy import copy
@@ -25,11 +25,11 @@ class Reference(TextAttribute):
     """The key of an item of the model `to`, a class or a label as in Django.
 
     A label is `"clinic.Patient"`, `"Patient"` for a model of the same app, or `"self"`. The key is
-    a single text. The options are those of `TextAttribute`. A value may be given as an object of
-    the model; what is read is its key.
+    a single text. The options are those of `TextAttribute`. The value may be set to an object of
+    the model, and is its key when it is read.
     """
 
-    #: The model whose attribute it is; None in a base without a table.
+    #: The model that has this attribute; None in a base without a table.
     model: Any = None
 
     def __init__(self, to: type[PlainModel] | str, label: Any = None, **options: Any) -> None:
@@ -44,7 +44,7 @@ class Reference(TextAttribute):
         self.to = to
 
     def of(self, model: type[PlainModel]) -> Self:
-        """A copy for `model`, to which its label is relative.
+        """A copy for `model`. Its label is relative to the model's app.
 
         Raises:
             TypeError: see `target`. A model that is named by a label may be declared later.
@@ -103,7 +103,7 @@ class Reference(TextAttribute):
         return value.pk
 
     def check(self, name: str, key: str, part_of: object) -> Write:
-        """The requirement that the item `key` exists, for the attribute `name` of `part_of`.
+        """The check that the item `key` exists, for the attribute `name` of `part_of`.
 
         Raises:
             DoesNotExist: no item can have the key, for example because it is that of a guard item.
@@ -113,7 +113,7 @@ class Reference(TextAttribute):
         model = type(target)
         kind = model.get_attributes().get(model._discriminator)
         if kind is not None and kind.get_discriminator(model) is not None:
-            # An item with this key may be of another class of the same table.
+            # An item with this key may belong to another class of the same table.
             exists &= kind.is_in(*kind.get_registered_subclasses(model))
         error = target.DoesNotExist(f"{name}: there is no {target._noun()} {key}.", name)
         if not target._is_key(key):

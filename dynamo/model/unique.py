@@ -1,4 +1,4 @@
-"""`Unique`: the declaration that no two items of a model have the same value; its guard items.
+"""`Unique`: the declaration that no two items of a model have the same value, and its guard items.
 
     class Member(Model):
         email = TextAttribute()
@@ -17,14 +17,14 @@ Each value has one guard item, written in the transaction that writes its item:
     searchPrefix (S)     email#an: the prefix and the first two letters, if it is `searchable`
     searchValue (S)      ann@example.org; the index `SEARCH_INDEX` is sorted by the two
 
-The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal, that of
-a time is the one that its attribute writes. Therefore, values have equal keys exactly if they are
-equal.
+The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal, and that
+of a time is the one that its attribute writes. Therefore, equal values have equal keys, and
+different values have different keys.
 
 A value is free if it has no guard item.
 
-Two items of one transaction can swap their values, or one can take what the other gives up. Their
-two writes of one guard item become one put here, because a transaction takes each item once.
+Two items of one transaction can swap their values, or one can take the value of the other. Their
+two writes of one guard item are combined to one put, because a transaction takes each item once.
 
 Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS Database Blog. The
 `owner` is added here: it answers look-ups, keeps one item from freeing another's value, and lets an
@@ -63,12 +63,12 @@ Normalize = Callable[[str], str]
 SEPARATOR = "#"
 #: Guard items of request ids have keys that begin with this name.
 REQUEST_ID = "requestId"
-#: The stored name of what tells two requests with one id apart.
+#: The stored name of the digest that tells two requests with one id apart.
 REQUEST_DIGEST = "requestDigest"
 #: The index of the guard items that a search by the first letters reads, and its key.
 SEARCH_INDEX = "unique-search"
 SEARCH_PREFIX, SEARCH_VALUE = "searchPrefix", "searchValue"
-#: How many letters a search needs. Values that begin with the same ones share a partition.
+#: A search needs this many letters. Values that begin with the same ones share a partition.
 SEARCH_LETTERS = 2
 
 OWNER = "owner"
@@ -79,7 +79,7 @@ GUARD_ATTRIBUTES = (OWNER, DIGEST, SEARCH_PREFIX, SEARCH_VALUE)
 
 
 def casefolded(text: str) -> str:
-    """The text without differences of case, and of how letters with accents are composed.
+    """The text without differences of case and in the composition of letters with accents.
 
     Source: The Unicode Standard, section 3.13, "Default Caseless Matching".
     """
@@ -89,8 +89,8 @@ def casefolded(text: str) -> str:
 class Unique:
     """Declares that the attributes `names`, alone or together, are unique.
 
-    `normalize` makes texts comparable; without it they are compared as they are. An item without a
-    value of one of the attributes, or with an empty one, is not compared. 0 is a value.
+    `normalize` makes texts comparable; without it, they are compared unchanged. An item in which
+    one of the attributes is absent or empty is not compared. 0 is a value.
 
     `searchable` lets `Model.search` find items by the first letters of one text. Each write of a
     guard item then costs 1 write unit more. `normalize` is applied to these letters as well.
@@ -111,7 +111,7 @@ class Unique:
 
 @dataclass(frozen=True)
 class UniqueKey:
-    """A `Unique` of one model: makes the keys of its guard items."""
+    """A `Unique` of one model, which makes the keys of its guard items."""
 
     names: tuple[str, ...]
     normalize: Normalize | None
@@ -124,7 +124,7 @@ class UniqueKey:
 
     @cached_property
     def prefix(self) -> str:
-        """How the keys of its guard items begin."""
+        """The beginning of the keys of its guard items."""
         return ",".join(self.stored_names) + SEPARATOR
 
     @classmethod
@@ -196,7 +196,7 @@ class UniqueKey:
         return key
 
     def usable_key(self, item: Item) -> str | None:
-        """Like `key`, but None for a stored value that is damaged or breaks a rule that came later.
+        """Like `key`, but None for a stored value that is damaged or breaks a newer rule.
 
         Therefore, an item with such a value can still be changed and deleted.
         """
@@ -206,7 +206,7 @@ class UniqueKey:
             return None
 
     def beginning(self, letters: str) -> str:
-        """How the keys of all values begin that begin with `letters`; empty if no value does.
+        """The beginning of the keys of values that begin with `letters`; empty if there are none.
 
         Raises:
             ValueError: `letters` are too few, once they are normalized.
@@ -227,7 +227,7 @@ class UniqueKey:
         return False
 
     def search_attributes(self, key: str) -> Item:
-        """What its guard item `key` stores to be found by a search; empty if not searchable."""
+        """The attributes by which a search finds its guard item `key`; empty if not searchable."""
         if not self.searchable:
             return {}
         end = len(self.prefix)
@@ -251,7 +251,8 @@ class UniqueKey:
         return text
 
     def _normalized(self, text: str) -> str:
-        # Checked before normalizing as well: that takes minutes for a million characters.
+        # The length is also checked before normalizing, which takes minutes for a million
+        # characters.
         if len(text) > PARTITION_KEY_MAX_BYTES:
             raise self._too_long()
         return text if self.normalize is None else str(self.normalize(text))
@@ -260,7 +261,7 @@ class UniqueKey:
         return ValueError(f"The value of {', '.join(self.names)} is too long to be kept unique.")
 
 
-#: Request ids are unique as well, if the key of an item does not follow from its request id.
+#: Request ids have guard items as well, if an item's key does not follow from its request id.
 REQUESTS = UniqueKey(("request_id",), None, (TextAttribute(attr_name=REQUEST_ID, null=True),))
 
 
@@ -302,8 +303,8 @@ class GuardTable:
     def free(self, key: str, owner: str, part_of: object) -> GuardWrite:
         """Delete the guard item if it is the owner's. Costs 2 write units, 3 if it is searchable.
 
-        A guard item that is absent or another item's was damaged, and the check reports it. It does
-        not prevent the transaction.
+        A guard item that is absent or belongs to another item is damaged, and the check reports it.
+        It does not prevent the transaction.
         """
         names = {"#owner": OWNER}
         values: Item = {":owner": {"S": owner}}
@@ -328,7 +329,7 @@ class GuardWrite(Write):
             return super().merged(other)
         claim, free = (self, other) if self.kind == "Put" else (other, self)
         if free.kind == "Put":
-            # Two items of this transaction want the same value: the second one cannot have it.
+            # Two items of this transaction claim the same value, so the second one is refused.
             raise Refusal(other, None).error
         if claim.kind != "Put":
             return self

@@ -1,4 +1,4 @@
-"""Changes and deletions: an item and its guard items in one transaction, under the version read."""
+"""Changes and deletions of an item and its guard items, in one transaction with the version."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -29,8 +29,8 @@ def refuse_alias(call: str, alias: str | None) -> None:
 class _Check(Write):
     """Requires that an item still exists.
 
-    If it stands for a change to what is stored, it is alone an update that changes nothing: it
-    requires the version, and stores it again.
+    If it replaces a change to the same values, it is sent alone as an update that changes nothing:
+    it requires the version, and stores it again.
     """
 
     @property
@@ -58,13 +58,14 @@ class Writable(Creatable):
         """Store the attributes that were set since the object was read; a new object completely.
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
-        store, as in Django; what else was set stays, to be saved. `force_insert` stores the object
-        as `insert` does, `force_update` refuses a new object. If nothing was set, nothing is sent,
-        unless one of the two, or a caller's transaction, asks for a write: that requires that the
-        item is still the one that was read.
+        store, as in Django; other values that were set can be saved later. `force_insert` stores
+        the object as `insert` does, `force_update` refuses a new object. If nothing was set,
+        nothing is sent. With one of these two options, or in a caller's transaction, the write then
+        only requires that the item is still the one that was read.
 
-        Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
-        `insert` stores it as a new item. Costs as `change`, for a new object as `create`.
+        Unlike in Django, an object whose item was deleted is not stored again: the error is Stale.
+        `insert` stores it as a new item. Costs as much as `change`, or as `create` for a new
+        object.
 
         Raises:
             what `change` raises, or `create` for a new object.
@@ -96,7 +97,7 @@ class Writable(Creatable):
             self.change(write=write, **{name: assigned[name] for name in names})
 
     def _settle(self) -> None:
-        """Become what the last `save` of this new object stored, if that had no answer.
+        """Take the values that the last `save` of this new object stored, if it had no answer.
 
         The values that were set since then stay, for the next write. Without such values nothing is
         read, because the same `save` recognizes its write. Costs 1 request and 1 read unit.
@@ -131,24 +132,24 @@ class Writable(Creatable):
     ) -> None:
         """Give the stored item `values`, by attribute name (None removes one), and this object too.
 
-        `add` counts up: `{"views": 1}`. Without other values it counts also if the item changed
+        `add` counts up: `{"views": 1}`. Without other values, it counts even if the item changed
         since it was read. `condition` must hold for the stored item as well, and its defaults.
 
-        After the commit this object is what is stored; what was assigned to other attributes stays,
-        for a later `save`. If the item has all values already, they are not written, but the item
-        must still be the one that was read.
+        After the commit, this object has the stored values. Values that were set on other
+        attributes are kept for a later `save`. If the item has all values already, they are not
+        written, but the item must still be the one that was read.
 
-        Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has
-        other writes and `add` is given, 1 request and 1 read unit more; if that gets no answer,
-        this object stays as it was. After a lost reply to a call that only counts up, 1 request
-        and 1 read unit more.
+        Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has other
+        writes and `add` is given, 1 request and 1 read unit more; if this read gets no answer, this
+        object does not change. After a lost reply to a call that only counts up, 1 request and 1
+        read unit more.
 
         Raises:
             Taken: other items have the unique values.
-            Stale: the item changed or was deleted since it was read, even if it has the values.
-                `dynamo.ensure` accepts it then.
-            ConditionFailed: it did not, but `condition` does not hold.
-            ValueError, TypeError: a value is not usable. Nothing was sent.
+            Stale: the item changed or was deleted since it was read, even if it has the values now
+                (`dynamo.ensure` accepts this). ConditionFailed: the item did not change, but
+                `condition` does not hold. ValueError, TypeError: a value is not usable. Nothing was
+                sent.
             Unavailable, Rejected, TableMissing: see `client.sending`. Unavailable also if a
                 reply was lost and the item changed since.
         """
@@ -168,7 +169,7 @@ class Writable(Creatable):
             self._wire_of(implied, removals=True) | changed,
             self._added(add or {}),
             condition,
-            # Without implied values, which may be random and differ in a repetition.
+            # Implied values are left out, because they may be random and differ in a repeated call.
             asked=changed,
             names=values,
             write=write,
@@ -197,7 +198,7 @@ class Writable(Creatable):
         return stored is not None and self.is_same_item(stored)
 
     def _mine(self, *, unchanged: bool) -> tuple[Condition, Callable[[Item | None], bool]]:
-        """The condition that the stored item is this one, and whether it holds for an item."""
+        """The condition that the stored item is this one, and a test of it for an item."""
         if unchanged:
             return self.unchanged(), self.is_as_read
         return self._is_same_item_condition(), self._is_this
@@ -211,7 +212,7 @@ class Writable(Creatable):
         names: Iterable[str] = (),
         is_idle: bool = False,
     ) -> None:
-        """Write nothing, but require this item, perhaps `unchanged`, and `condition`."""
+        """Write nothing, but require this item, if asked also `unchanged`, and `condition`."""
         mine, holds = self._mine(unchanged=unchanged)
         whole = mine if condition is None else mine & condition
         before = self.stored
@@ -257,7 +258,7 @@ class Writable(Creatable):
         }
 
     def moves_guard(self, changed: Mapping[str, Typed | None]) -> bool:
-        """Whether the stored item would have another guard item with the typed values `changed`."""
+        """Whether the typed values `changed` would give the stored item another guard item."""
         after = {name: typed for name, typed in {**self.stored, **changed}.items() if typed}
         return any(self._moved(self.stored, after))
 
@@ -271,9 +272,9 @@ class Writable(Creatable):
         return added
 
     def _counted_from_defaults(self, added: Item, version: int) -> dict[str, tuple[Typed, Typed]]:
-        """Where to begin, and the step, for those of the numbers `added` that are not stored.
+        """The start and the step of those numbers in `added` that are not stored.
 
-        A number begins at its default, and one without a default at 0, as DynamoDB does by itself.
+        A number begins at its default; without a default at 0, as in DynamoDB.
         """
         counted = {}
         for name, step in added.items():
@@ -294,8 +295,8 @@ class Writable(Creatable):
     ) -> None:
         """Write the typed values `changed` (None removes one) and count up by `added`.
 
-        A repeated call asks for `asked` again. Values that were set on this object and not saved
-        stay, except those of these attributes and of the attributes `names`.
+        A repeated call has the same `asked`. Values that were set on this object and not saved are
+        kept, except those of these attributes and of the attributes `names`.
         """
         self._check_index_keys(changed)
         before = self.stored
@@ -307,7 +308,7 @@ class Writable(Creatable):
             added = {**added, VERSION: typed_number(1)}
         else:
             changed = {**changed, VERSION: typed_number(version)}
-        # A repeated call counts again on purpose, so each count has its own mark.
+        # A repeated call must count again, so each count has its own mark.
         asked = read, asked, added
         mark = new_write_id() if counts_only else self._mark_for(asked, new_write_id)
         changed = {**changed, WRITE_ID: {"S": mark}}
@@ -326,8 +327,8 @@ class Writable(Creatable):
                 return None
             is_gone = stored is None or not self.is_same_item(stored)
             now = None if stored is None else self._version_of(stored)
-            # This write may have been done before others changed or deleted the item, unless the
-            # item was not written since it was read, or only once.
+            # This write may have been done before others changed or deleted the item. It was not if
+            # the item was written at most once since it was read.
             if refusal.repeated and (is_gone or now not in {read, version}):
                 return refusal.unknown()
             if condition is not None and not is_gone and (counts_only or now == read):
@@ -358,7 +359,7 @@ class Writable(Creatable):
                 asked=asked,
                 mark=mark,
                 proves=is_mine,
-                # Other writes can be repeated: their own success makes the condition false.
+                # Other writes can be repeated, because their own success makes the condition false.
                 can_repeat=not counts_only,
             )
             write.add(item_write, *self._part_writes(before, left))
@@ -373,14 +374,14 @@ class Writable(Creatable):
     ) -> None:
         """Delete the stored item and free its unique values.
 
-        `missing_ok`: whether it is a success if the item was deleted already; by default it is,
-        except in a caller's transaction. A worker that takes a job by deleting it passes False:
-        then one of several workers succeeds.
+        `missing_ok` says whether the call succeeds if the item was deleted already. By default it
+        does, except in a caller's transaction. A worker that takes a job by deleting it passes
+        False: then one of several workers succeeds.
 
         Costs 1 request, 1 write unit; 2 with `missing_ok=False`; with n unique values 2 + 2n.
 
         Raises:
-            Stale: it changed since it was read; or it was deleted, and that is not a success.
+            Stale: it changed since it was read; or it was deleted, and `missing_ok` is not true.
             Unavailable: a reply was lost, and the item is gone.
         """
         if conditions or options:
@@ -403,7 +404,7 @@ class Writable(Creatable):
             return refusal.unknown() if refusal.resent else self._stale(is_deleted=True)
 
         with joined(write) as write:
-            # A deletion leaves nothing by which it recognizes itself, so it uses a token.
+            # A deletion stores nothing by which it could recognize itself, so it uses a token.
             whole = Write(self, "Delete", request, otherwise, needs_token=not missing_ok)
             write.add(whole, *self._guard_writes(self.stored, {}))
             write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))

@@ -1,4 +1,4 @@
-"""`check`: Django's, where `--tag dynamodb` asks the engine as well."""
+"""`check`: Django's command, where `--tag dynamodb` also checks the engine."""
 
 from typing import Any
 

@@ -15,8 +15,9 @@ from dynamo.tables.guards import Report, check_guards, delete_guards
 class Command(DynamoCommand):
     """Checks, and repairs with `--repair`, while the site is used. Costs: see `check_guards`.
 
-    A command for one model derives from it and names the `model`. `oldest_by`: see `check_guards`.
-    `settled_by`: how a person gives an item another value, as in "changeemail with its key".
+    A command for one model derives from it and names the `model`. `oldest_by` is that of
+    `check_guards`. `settled_by` says how to give an item another value, as in "changeemail with its
+    key".
     """
 
     help = (
@@ -26,9 +27,9 @@ class Command(DynamoCommand):
         "owner; shared: that other item has the value too, so a person must decide. "
         "Reads the whole table. Exits 1 if something is still wrong."
     )
-    #: None: the command takes one as its argument.
+    #: The model; if None, it is an argument of the command.
     model: Any = None
-    #: The key of the number of items in the JSON.
+    #: The name of the number of items in the JSON output.
     items_name = "items"
     oldest_by: str | None = None
     settled_by: str = ""

@@ -79,6 +79,7 @@ def _properties(table: Table) -> dict[str, object]:
 
 
 def _logical_id(table: Table) -> str:
-    # Only letters and digits, and without the prefix: the same in every environment.
+    # The logical id has only letters and digits. It has no prefix, so it is the same in every
+    # environment.
     words = re.split(r"[^a-zA-Z0-9]+", table.base_name)
     return "".join(word[:1].upper() + word[1:] for word in words) + "Table"

@@ -1,4 +1,4 @@
-"""`createtables`: create the tables of all models, and what existing ones lack."""
+"""`createtables`: create the tables of all models, and add what existing tables lack."""
 
 from dynamo.management.base import DynamoCommand
 from dynamo.tables.definitions import all_tables, create
@@ -12,7 +12,8 @@ class Command(DynamoCommand):
         tables = all_tables()
         is_done = False
         for table in tables:
-            # Each at once: a table takes AWS up to a minute, and a later one may fail.
+            # Each result is printed at once, because AWS takes up to a minute for a table, and a
+            # later one may fail.
             for sentence in create(table, self.tell):
                 is_done = True
                 self.tell(sentence)

@@ -1,4 +1,4 @@
-"""`dumpdata`: write the items of models as JSON lines, while they are used."""
+"""`dumpdata`: write the items of models as JSON lines, while the site is used."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -83,7 +83,7 @@ class Command(DynamoCommand, dumpdata.Command):
         self.state.end()
 
     def _models(self, labels: Sequence[str]) -> list[type[PlainModel]]:
-        """The models of DynamoDB that `labels` name, or none if they name others."""
+        """The models of DynamoDB that `labels` name; none if they name other models."""
         found: list[type[PlainModel]] = []
         others = []
         for label in labels:
@@ -104,7 +104,7 @@ class Command(DynamoCommand, dumpdata.Command):
         return found
 
     def _first(self, models: Iterable[type[PlainModel]]) -> list[Item]:
-        """The items that the dump begins with, as they were when the command was first called."""
+        """The first items of the dump, as they were when the command was first called."""
         if (count := self.state.values.get("first")) is not None:
             with Path(self.out.name).open(encoding="utf-8") as lines:
                 return [decoded(line)["Item"] for line in islice(lines, count)]

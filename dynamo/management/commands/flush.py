@@ -20,7 +20,10 @@ THREADS = 8
 
 
 class Command(DynamoCommand, flush.Command):
-    """Django's. Without a relational database, or with `--dynamodb`, it empties ours."""
+    """Django's command.
+
+    Without a relational database, or with `--dynamodb`, it empties the tables.
+    """
 
     help = (
         "Delete ALL items of the tables of all models, also those of users, sessions and locks. "
@@ -34,7 +37,7 @@ class Command(DynamoCommand, flush.Command):
 
     def handle(self, **options: object) -> None:
         if has_database() and not options["dynamodb"]:
-            # The command prints nothing if a program calls it: Django's tests do after each test.
+            # The command prints nothing if a program calls it, as Django does after each test.
             if options["interactive"]:
                 self.stderr.write("DynamoDB is left out: give --dynamodb to empty its tables.")
             super().handle(**options)
@@ -52,8 +55,8 @@ class Command(DynamoCommand, flush.Command):
         with progress_bars() as progress:
             count = 0
             for table in tables:
-                # Until nothing is left: on dynoxide a scan in segments leaves out items when others
-                # are deleted in the meantime.
+                # The scan is repeated until nothing is left. On dynoxide, a scan in segments misses
+                # items when others are deleted at the same time.
                 while deleted := _delete_all(table, progress):
                     count += deleted
         tables_emptied.send(None)

@@ -1,4 +1,4 @@
-"""`loaddata`: store the items that `dumpdata`, or an export of AWS, has written."""
+"""`loaddata`: store the items of a file of `dumpdata` or of an export by AWS."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ from dynamo.wire.types import Item
 from dynamo.wire.values import UNUSABLE, decoded
 
 THREADS = 8
-#: How many lines are loaded before the state is kept.
+#: The state is stored each time this many lines are loaded.
 BATCH = 256
 
 #: Django's options that choose rows or where to look for them.
@@ -89,7 +89,7 @@ def _open(file: str) -> TextIO:
 
 
 def _has_items(file: str) -> bool:
-    """Whether `file` begins as those of `dumpdata` and of exports do."""
+    """Whether `file` begins like the files of `dumpdata` and of exports."""
     try:
         with _open(file) as lines:
             return bool({"Item", "Keys"} & json.loads(next(lines, "{}")).keys())
@@ -120,7 +120,7 @@ def _restored(line: _Line) -> bool | Exception:
     try:
         return model.restore(item)
     except Rejected as error:
-        # Otherwise it concerns all items.
+        # Other errors concern all items.
         if error.code != "ValidationException":
             raise
         return error

@@ -1,6 +1,6 @@
 """`migrate`, `makemigrations` and others on a site without a relational database.
 
-In a project that has one they do what Django's commands do.
+In a project with one, they do what Django's commands do.
 """
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -10,9 +10,9 @@ from dynamo.runtime.no_database.base import has_database
 
 
 class NothingToMigrate(BaseCommand):
-    """A base that comes before one of Django's commands.
+    """A mixin for Django's commands.
 
-    Without a database it does nothing and prints that.
+    Without a database, the command does nothing and says so.
     """
 
     help = "Says that there is nothing to migrate; createtables creates the tables."

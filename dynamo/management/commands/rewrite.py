@@ -20,12 +20,12 @@ from dynamo.wire.values import UNUSABLE
 
 THREADS = 8
 BATCH = 256
-#: How often an item is read again if others change it.
+#: An item is read this many times if others change it.
 ATTEMPTS = 5
 
 #: Sets attributes of the item, or returns values for `change`.
 Change = Callable[[Any], Mapping[str, object] | None]
-#: The outcome of an item: the names of the attributes that changed, or the error.
+#: The result for an item: the names of the changed attributes, or the error.
 Outcome = list[str] | Exception
 
 
@@ -65,7 +65,7 @@ class Command(DynamoCommand):
             for page in pages:
                 state.save(places=places)
                 items = [item for item in page if model.is_item(item)]
-                # With a rate, as many as take about a second.
+                # With a rate, a batch has as many items as are rewritten in about a second.
                 for batch in pool.batches(call, items, rate or BATCH):
                     for item, outcome in batch:
                         counts[self._report(model, item, outcome, is_dry=is_dry)] += 1
@@ -94,7 +94,7 @@ def _changed(model: type[Model], change: Change, stored: Item, *, is_dry: bool) 
     try:
         item = model.from_raw_data(stored)
         for _attempt in range(ATTEMPTS):
-            # In this order: the function may set attributes as well.
+            # The order matters, because the function may set attributes as well.
             returned = change(item) or {}
             values = {**item._assigned(item.stored), **returned}
             if not item._changed(values):

@@ -12,13 +12,13 @@ from dynamo.signals import serving
 from dynamo.tables.definitions import all_tables, create
 
 if apps.is_installed("django.contrib.staticfiles"):
-    # It needs STATIC_URL.
+    # Django's command for static files needs STATIC_URL.
     from django.contrib.staticfiles.management.commands import runserver  # type: ignore[no-redef]  # Django's, or its extension
 
 
 class Command(DynamoCommand, runserver.Command):
     def run(self, **options: object) -> None:
-        # Only in the process that serves, not in the one that watches it.
+        # This runs only in the process that serves, not in the one that watches files.
         serves = not options["use_reloader"] or os.environ.get(DJANGO_AUTORELOAD_ENV) == "true"
         if settings.DYNAMODB_LOCAL and serves:
             for table in all_tables():

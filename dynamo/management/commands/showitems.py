@@ -14,7 +14,7 @@ from dynamo.runtime.terminal import printable
 from dynamo.wire.fields import ShownEncoder
 from dynamo.wire.types import Item, Request
 
-#: How many letters of a value the table shows.
+#: The most characters of a value in the table.
 WIDTH = 32
 
 
