@@ -331,8 +331,9 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
         return labels.get(str(value)) or ("–" if shown is None else str(shown))
 
     def _add_djangos(self, name: str, error: Invalid) -> None:
-        """Add an error of Django. `error_messages` of the field or the form can replace its
-        text.
+        """Add an error of Django.
+
+        `error_messages` of the field or the form can replace its text.
         """
         self._update_errors(Invalid({name if name in self.fields else NON_FIELD_ERRORS: error}))
 

@@ -5,7 +5,7 @@
     instrument()  # in `AppConfig.ready`, or where the tracer is set up
 
 A span has the operation, the tables, the outcome and the consumed units, under the names of
-OpenTelemetry's conventions where these have one. It never has keys, values, or texts of errors.
+OpenTelemetry's conventions if they exist. It never has keys, values, or texts of errors.
 """
 
 import time

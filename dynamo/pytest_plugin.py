@@ -15,13 +15,14 @@ import pytest
 if TYPE_CHECKING:
     from dynamo.test import Tables
 
-# Before any code of the project runs: requests are refused outside of tests with the fixture.
+# This comes before any code of the project. Outside of tests with the fixture, requests are
+# refused.
 os.environ["DYNAMODB_TEST_ENDPOINT"] = ""
 
 
 @pytest.fixture(scope="session")
 def dynamodb_tables() -> Tables:
-    """The project's tables on an engine of this worker's own."""
+    """The project's tables, on an engine that only this worker uses."""
     from dynamo.test import tables_of_process
 
     return tables_of_process()
@@ -59,11 +60,11 @@ lost_reply, throttled, conflict, unavailable, late = map(
 
 
 class _WithoutDatabase:
-    """What pytest-django needs of a relational database, in a project that has none."""
+    """Replaces pytest-django's fixtures of a relational database, in a project that has none."""
 
     @pytest.fixture
     def _django_db_helper(self, dynamodb: None) -> None:
-        """For `db`, `transactional_db`, `admin_user`, `live_server` and the mark `django_db`."""
+        """The base of `db`, `transactional_db`, `admin_user`, `live_server` and the mark."""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         from django.core.exceptions import ImproperlyConfigured
@@ -79,7 +80,7 @@ class _WithoutDatabase:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Register fixtures after those of pytest-django, so that they take their place."""
+    """Register fixtures after those of pytest-django, which they replace."""
     from django.conf import settings
 
     plugins = session.config.pluginmanager

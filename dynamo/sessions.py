@@ -1,8 +1,8 @@
 """Django's cache sessions, whose writes have conditions (`SESSION_ENGINE`).
 
 Django's engine reads before it writes: whether a new key is free, and whether a session still
-exists. Here the condition of the write decides. Therefore, an ended session stays ended, even if
-another request saves it at the same time, and a request costs only what it needs:
+exists. Here, the condition of the write decides. Therefore, an ended session cannot be saved again,
+even if another request saves it at the same time. A request costs only what it needs:
 
     a visitor without a session                nothing
     a page that reads the session              1 read, together with an item of its choice
@@ -11,9 +11,9 @@ another request saves it at the same time, and a request costs only what it need
                                                1 write more
     signing out                                1 write
 
-An ended session leaves a tombstone for as long as a new session lasts. A late copy of the request
+A tombstone replaces an ended session for as long as a new session lasts. A late copy of the request
 that created the session cannot bring it back: while the tombstone exists, the copy is refused, and
-after that, what it stores has expired.
+after that, the stored value has expired.
 """
 
 import re
@@ -40,7 +40,8 @@ from dynamo.wire.types import Item
 
 KEY_LENGTH = 32
 
-# Keys from Django's shortest length to `KEY_LENGTH`. For any other cookie no request is sent.
+# A key is at least as long as Django's shortest key, and at most `KEY_LENGTH`. For any other
+# cookie, no request is sent.
 _KEY = re.compile(rf"[{VALID_KEY_CHARS}]{{8,{KEY_LENGTH}}}")
 
 
@@ -48,7 +49,7 @@ class SessionStore(AltersData, cache.SessionStore):
     """A session in the cache `SESSION_CACHE_ALIAS`, which must be a `DynamoCache`.
 
     Raises (every method that reads or writes): see `client.sending`. If the cache cannot be
-    reached, the session does not count as ended, which would sign its user out.
+    reached, the session does not count as ended, because that would sign its user out.
     """
 
     _alters_data = (
@@ -73,10 +74,10 @@ class SessionStore(AltersData, cache.SessionStore):
     #: A method of Django that its stubs lack.
     _get_session: Callable[..., dict[str, object]]
 
-    #: The key that was drawn last, as long as nothing is stored under it.
+    #: The last new key, until something is stored under it.
     _unwritten_key: str | None = None
 
-    #: Whether a request to store something under that key was sent; it may still arrive.
+    #: Whether a request with that key was sent, which may still arrive.
     _is_sent = False
 
     def __init__(self, session_key: str | None = None) -> None:
@@ -95,7 +96,10 @@ class SessionStore(AltersData, cache.SessionStore):
         return hasattr(self, "_session_cache")
 
     def load(self) -> dict[str, Any]:
-        """The stored values; empty, and the key is removed, if the session ended. 1 request."""
+        """The stored values.
+
+        If the session ended, they are empty and the key is removed. 1 request.
+        """
         if self.session_key is None or self._is_unwritten():
             return {}
         return self._loaded(self._cache.get(self.cache_key))
@@ -103,7 +107,8 @@ class SessionStore(AltersData, cache.SessionStore):
     def load_with(self, table: str, item_key: Item) -> Item | None:
         """Read the session and, in the same request, an item of another table, which is returned.
 
-        None if the item is absent; also, without a request, if the session is read already or new.
+        None if the item is absent. Also None, without a request, if the session is new or was read
+        before.
         """
         if self.is_read or self.session_key is None or self._is_unwritten():
             return None
@@ -132,7 +137,7 @@ class SessionStore(AltersData, cache.SessionStore):
             self.delete(key)
 
     def save(self, must_create: bool = False) -> None:
-        """Store the values. A new session gets a free key; one that was stored must still exist.
+        """Store the values. A new session gets a free key; a stored session must still exist.
 
         Costs 1 request; for a new session see `DynamoCache.add`. A session that lasts longer than
         SESSION_COOKIE_AGE costs 1 more when it is created. With an expiry in the past the session
@@ -140,7 +145,7 @@ class SessionStore(AltersData, cache.SessionStore):
 
         Raises:
             CreateError: with `must_create`, if the key is in use.
-            UpdateError: the session was ended meanwhile; it stays ended.
+            UpdateError: the session was ended in the meantime.
             CacheValueTooLarge: the values are over 400 KB.
         """
         if self.session_key is None:
@@ -156,7 +161,8 @@ class SessionStore(AltersData, cache.SessionStore):
     def _write(self, values: dict[str, object], *, must_create: bool) -> None:
         age_seconds = self.get_expiry_age()
         if must_create or self._is_unwritten():
-            # What a late copy of this request stores must expire before the tombstone does.
+            # The value that a late copy of this request stores must expire before the tombstone
+            # does.
             first_seconds = min(age_seconds, self.get_session_cookie_age())
             self._create(values, first_seconds, must_create=must_create)
             if first_seconds == age_seconds:
@@ -204,7 +210,7 @@ class SessionStore(AltersData, cache.SessionStore):
         self._is_sent = False
 
     def _get_new_session_key(self) -> str:
-        # A key of 165 random bits is not in use yet; if it were, `add` would refuse it.
+        # A key of 165 random bits is not in use. If it were, `add` would refuse it.
         return get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
 
     async def _aget_new_session_key(self) -> str:

@@ -11,11 +11,11 @@ from django.dispatch import Signal
 #: retries (int): how many attempts of this request came before.
 #: seconds (float): how long the attempt took.
 #:
-#: A receiver's error is raised to the caller, even if the request was carried out.
-#: `tally` reads tables and units from these, `client.retries.outcome_of` the outcome.
+#: An error of a receiver is raised to the caller, even if the request was carried out. `tally`
+#: reads tables and units from these, `client.retries.outcome_of` the outcome.
 request_sent = Signal()
 
-#: Sent by `dynamo.test` after it emptied the tables: forget what was read or written before.
+#: Sent by `dynamo.test` after it emptied the tables. Receivers forget what they know of the items.
 tables_emptied = Signal()
 
 #: Sent by `runserver` in the process that serves pages, before it does, so that receivers can start

@@ -1,4 +1,4 @@
-"""Tests of your app, on a local engine that only they use.
+"""Tools for tests of your app, on a local engine that only the tests use.
 
     class MemberTests(TestCase):
         @classmethod
@@ -13,9 +13,9 @@
 pytest has the fixtures `dynamodb` and `max_requests` (`dynamo.pytest_plugin`).
 
 No test reaches another engine or AWS. While `DYNAMODB_TEST_ENDPOINT` is in the environment,
-requests go there, with the credentials of a local engine; settings, profiles, other variables and
-the engine of development do not count. Outside of tests with tables it is empty, and requests raise
-RuntimeError. Child processes inherit it.
+requests are sent there, with the credentials of a local engine. Settings, profiles, other variables
+and the engine of development are ignored. Outside of tests with tables the variable is empty, and
+requests raise RuntimeError. Child processes inherit it.
 """
 
 import itertools
@@ -48,7 +48,7 @@ from dynamo.signals import request_sent, tables_emptied
 from dynamo.tables.definitions import Table, all_tables, create
 from dynamo.wire.types import Answer, Item
 
-# Its client is never made.
+# The client of this endpoint is never made.
 _refusing = PerProcess(sending._make_shared)
 
 
@@ -80,7 +80,7 @@ class Tables:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Send the requests of the body to this engine, and empty the tables after it."""
+        """Send the requests of the body to this engine, and empty the tables at its end."""
         with self._reached():
             try:
                 yield
@@ -115,9 +115,9 @@ class Tables:
                 write_batches(name, [{"PutRequest": {"Item": item}} for item in value])
 
     def empty(self, names: Iterable[str] | None = None) -> None:
-        """Delete all items, and what this process remembers of them. Costs 1 request per table.
+        """Delete all items, and what this process has cached of them. Costs 1 request per table.
 
-        `names` are those of the tables that may have items; by default all.
+        `names` are the tables that may have items; by default, all tables.
         """
         with self._reached():
             for table in self.all:
@@ -159,7 +159,8 @@ def max_requests(most: int) -> Iterator[Tally]:
 # Faults -------------------------------------------------------------------------------------------
 
 _Attempt = Callable[[], Answer]
-#: Makes an attempt, or fails, for the operation and the request; the call is the real attempt.
+#: Replaces an attempt. It gets the operation, the request, and a function that makes the real
+#: attempt.
 _Fault = Callable[[_Attempt, str, Mapping[str, Any]], Answer]
 
 
@@ -185,7 +186,7 @@ def _failing(
     finally:
         sending._perform = perform
         if shared := sending._shared.made():
-            # Otherwise the breaker stays open, and later pages fail fast.
+            # Otherwise, the breaker would remain open, and later pages would fail fast.
             shared.breaker.note(0.0, None)
     if not hit:
         raise AssertionError("No request met the fault.")
@@ -194,10 +195,10 @@ def _failing(
 def lost_reply(
     times: float = 1, *, model: type[PlainModel] | None = None
 ) -> AbstractContextManager[list[str]]:
-    """Carry out the next `times` writes, but lose the replies: the library sends them again.
+    """Carry out the next `times` writes, but lose the replies. The library sends the writes again.
 
-    As the other faults it yields the list of the operations that it hit, and fails if it hit none.
-    It concerns the requests of all threads, or only those to the table of `model`.
+    Like the other faults, it yields the list of the operations that it changed, and fails if there
+    were none. It concerns the requests of all threads, or only those to the table of `model`.
     """
     return _failing(_lose, times, model, reads=False)
 
@@ -210,7 +211,7 @@ def _lose(real: _Attempt, *_request: object) -> Answer:
 def throttled(
     times: float = 1, *, model: type[PlainModel] | None = None
 ) -> AbstractContextManager[list[str]]:
-    """Throttle the next `times` requests: the library sends them again."""
+    """Throttle the next `times` requests. The library sends them again."""
 
     def fault(_real: object, operation: str, _request: object) -> Answer:
         raise _error("ThrottlingException", operation)
@@ -221,7 +222,10 @@ def throttled(
 def conflict(
     times: float = 1, *, model: type[PlainModel] | None = None
 ) -> AbstractContextManager[list[str]]:
-    """Let the next `times` writes meet another transaction: the library sends them again."""
+    """Let the next `times` writes conflict with another transaction.
+
+    The library sends them again.
+    """
 
     def fault(_real: object, operation: str, request: Mapping[str, Any]) -> Answer:
         if operation != "TransactWriteItems":
@@ -238,8 +242,8 @@ def unavailable(
 ) -> AbstractContextManager[list[str]]:
     """Let all requests fail, without repetition: each call raises `Unavailable` at once.
 
-    With `maybe_written` only the replies to writes are lost: they are carried out, and what is read
-    is answered.
+    With `maybe_written`, only the replies to writes are lost. The writes are carried out, and reads
+    are answered.
     """
 
     def fault(real: _Attempt, operation: str, _request: object) -> Answer:
@@ -253,9 +257,9 @@ def unavailable(
 def late(
     seconds: float, times: float = math.inf, *, model: type[PlainModel] | None = None
 ) -> AbstractContextManager[list[str]]:
-    """Let the replies to the next `times` requests come `seconds` later.
+    """Delay the replies to the next `times` requests by `seconds`.
 
-    After 3 seconds the library does not wait any longer, and sends what may be repeated again.
+    After 3 seconds, the library stops waiting, and sends a repeatable request again.
     """
 
     def fault(real: _Attempt, *_request: object) -> Answer:
@@ -275,20 +279,20 @@ def _error(code: str, operation: str, **members: object) -> ClientError:
 
 
 if TYPE_CHECKING:
-    _Base = SimpleTestCase  # what it is mixed into
+    _Base = SimpleTestCase  # the class that uses the mixin
 else:
     _Base = object
 
 
 class TablesMixin(_Base):
-    """Each test has the project's tables, with the items that its class has made before the tests.
+    """Each test has the project's tables, with the items that its class made before the tests.
 
-    For Django's test cases, before their class.
+    Put it before one of Django's test cases.
     """
 
     max_requests: Callable[[int], AbstractContextManager[Tally]] = staticmethod(max_requests)
 
-    #: The items that the class has made; None until its first test.
+    #: The items that the class made; None until its first test.
     _made: ClassVar[dict[str, list[Item]] | None] = None
 
     @classmethod
@@ -296,7 +300,8 @@ class TablesMixin(_Base):
         cls._made = None
         if not has_database():
             cls.databases = set()
-        # Opened here, so that an error of the engine fails the class and not the whole run.
+        # The tables are opened here, so that an error of the engine fails the class and not the
+        # whole run.
         cls.enterClassContext(tables_of_process().open())
         super().setUpClass()
 
@@ -345,7 +350,7 @@ class TestCase(TablesMixin, SimpleTestCase):
 
     @classmethod
     def setUpTestData(cls) -> None:
-        """Make items for all tests of the class, as in Django: each test has them as made here.
+        """Make items for all tests of the class, as in Django. Each test begins with these items.
 
         Attributes that this sets on the class are copied for each test.
         """
@@ -368,7 +373,7 @@ def check_case(case: Any) -> None:
 
 
 class Runner(DiscoverRunner):
-    """For `manage.py test`: tests of other test cases cannot reach DynamoDB."""
+    """The runner of `manage.py test`. Tests of other test cases cannot reach DynamoDB."""
 
     def build_suite(self, *args: Any, **options: Any) -> Any:
         suite = super().build_suite(*args, **options)

@@ -1,4 +1,4 @@
-"""Transactions: several writes, all or none, each with the error that its refusal means.
+"""Transactions: several writes, of which all or none are done. Each has the error of its refusal.
 
     with Transaction() as write:
         ann.change(email="ann@example.org", write=write)
@@ -13,13 +13,13 @@ transaction, which the caller commits. Without one it commits its own:
             Entry.create(text=f"{member} has another address.", write=write)
 
 `put`, `update`, `delete` and `check` are for items that are not those of a `Model`, such as locks.
-Each takes its condition, and the error that means that it is false:
+Each takes its condition, and the error for a false condition:
 
         write.check(LockItem(name), held, otherwise=LeaseLost(name, fence, reason))
 
 A transaction of several writes is one TransactWriteItems. A transaction of a single write is sent
 as a plain PutItem, UpdateItem or DeleteItem, which costs half as much. DynamoDB keeps no request
-token for these; `Refusal.error` says how a write recognizes itself after a lost reply.
+token for these. `Refusal.error` says how such a write recognizes itself after a lost reply.
 
 Source: "Amazon DynamoDB Transactions: How it works",
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
@@ -58,23 +58,23 @@ from dynamo.wire.types import Address, Item
 from dynamo.wire.updates import conditional
 from dynamo.wire.values import ITEM_MAX_BYTES
 
-#: What a transaction takes.
+#: The limits of a transaction.
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 MAX_WRITES = 100
 MAX_BYTES = 4 * 1024 * 1024
 
-#: How many items to read at most with one `read_together`. DynamoDB takes 100 since 2022; before
-#: that it took 25, as moto and older engines still do. The read units are the same.
+#: The most items to read with one `read_together`. DynamoDB takes 100 since 2022; before that, it
+#: took 25, as moto and older engines still do. The read units are the same.
 READ_TOGETHER = 25
 
 
-#: Called after a commit, with the item that is then stored if that is known.
+#: Called after a commit, with the stored item if it is known.
 OnCommit = Callable[[Item | None], object]
 
-#: The transaction whose `with` block the caller is in.
+#: The transaction in whose `with` block the caller is.
 _innermost: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
 
-#: Why a call is refused in the block of a transaction.
+#: The error of a call without `write=` in the block of a transaction.
 _ON_ITS_OWN = (
     "This would be committed on its own, although it is inside of `with Transaction() as write`, "
     "which may fail."
@@ -87,12 +87,15 @@ _About = TypeVar("_About")
 def _composed(
     method: Callable[Concatenate[Transaction, PlainModel, P], None],
 ) -> Callable[Concatenate[Transaction, PlainModel, P], None]:
-    """A write that its caller composes. For a `Model`, the error names the right call."""
+    """A method for writes that the caller composes.
+
+    For a `Model`, an error names the right call.
+    """
     verb = method.__name__
 
     @wraps(method)
     def call(self: Transaction, item: PlainModel, /, *args: P.args, **options: P.kwargs) -> None:
-        # A check writes nothing, but only `otherwise` says what its refusal means.
+        # A check writes nothing. It needs `otherwise`, which says what its refusal means.
         if verb != "check" or "otherwise" not in options:
             item.refuse_raw_write(verb)
         method(self, item, *args, **options)
@@ -103,20 +106,21 @@ def _composed(
 class Transaction(AltersData):
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
-    An exception in the block writes nothing. Afterwards, as after a commit, it takes no writes.
+    After an exception in the block nothing is written. Then, and after a commit, it takes no
+    writes.
 
     At most 100 writes of 4 MB, one per item. Costs 1 request and 2 write units per KB of each item,
     or 1 per KB if there is only one write. A refused transaction costs the same. The client request
     token of several writes is drawn when the request is complete and kept while it is repeated, so
     a commit whose reply was lost happens once. A single write that counts up (`ADD`) is not
-    repeated after a lost reply. Another `commit` of what counts up sends nothing either: it is a
-    success if the first one was done, and Unavailable if that cannot be told.
+    repeated after a lost reply. Another `commit` of such a write sends nothing either: it succeeds
+    if the first one was done, and raises Unavailable if this is unknown.
 
-    A refused transaction is a success if every put, update and deletion in it was refused because
-    the stored item is what it was to store: the transaction was done before.
+    A refused transaction succeeds if every put, update and deletion in it was refused because the
+    stored item already has what it should store: the transaction was done before.
 
     In its `with` block, a call without `write=` and another `with Transaction()` raise TypeError:
-    they would be committed even if this transaction fails. For writes that are wanted in any case,
+    they would be committed even if this transaction fails. For writes that are independent of it,
     open `with Transaction(independent=True)`. In a coroutine, use `async with`.
 
     For `repeat_conflicts` see `client.sending`.
@@ -149,14 +153,14 @@ class Transaction(AltersData):
         self._independent = independent
         self._outer: Transaction | None = None
         self._writes: list[Write] = []
-        #: The place in `_writes` of each write of a model's item, by its key.
+        #: The position in `_writes` of each write of a model's item, by its key.
         self._places: dict[tuple[object, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         self._is_committed = False
         #: Whether another transaction has done the collected writes before.
         self.is_discarded = False
         self._has_failed = False
-        #: Whether a commit got no answer. It can be repeated with the same writes.
+        #: Whether a commit got no answer, so that it can be repeated with the same writes.
         self._may_be_committed = False
         #: The refusals of a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
@@ -229,14 +233,14 @@ class Transaction(AltersData):
             raise TypeError("The block of this transaction failed. Open another one.")
 
     def on_commit(self, about: object, call: OnCommit) -> None:
-        """After the commit, call `call` with the item that the write of `about` left, if known.
+        """After the commit, call `call` with the item that the write of `about` stored, if known.
 
-        For updating objects in memory: it cannot add writes.
+        This is for updating objects in memory. `call` cannot add writes.
         """
         self._on_commit.append((unwrapped(about), call))
 
     def discard(self) -> None:
-        """Write nothing, now or later: what it collected was done before."""
+        """Write nothing, now or later, because the collected writes were done before."""
         self._is_committed = self.is_discarded = True
 
     def __enter__(self) -> Self:
@@ -277,7 +281,7 @@ class Transaction(AltersData):
         return [] if self._refused_by() is None else self.refusals
 
     def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:
-        """Commit; the answer if it was refused, with `refusals` set."""
+        """Commit. If it was refused, set `refusals` and return the answer."""
         self._check_not_failed()
         if self._is_committed:
             return None
@@ -301,7 +305,7 @@ class Transaction(AltersData):
             if self.refusals:
                 if self._is_done():
                     break
-                # After a lost reply, a refusal may not tell whether it was done.
+                # After a lost reply, a refusal may not tell whether the transaction was done.
                 unknown = [item for item in self.refusals if isinstance(item.error, Unavailable)]
                 self._may_be_committed |= bool(unknown)
                 return answer
@@ -311,18 +315,18 @@ class Transaction(AltersData):
         return None
 
     def tell_committed(self, stored: Item | None = None) -> None:
-        """Make the calls of `on_commit`; for a caller that sent the collected writes itself."""
+        """Make the calls of `on_commit`, for a caller that sent the collected writes itself."""
         self._is_committed = True
         for about, call in self._on_commit:
             refusal = self.refusal_of(about)
             call(stored if refusal is None else refusal.stored)
 
     def _send(self, writes: list[Write]) -> Item | None:
-        """Send `writes`; the item that a single update leaves, if a callback needs it."""
+        """Send `writes`. Returns the item after a single update, if a callback needs it."""
         _check_size(writes)
         counting = [write for write in writes if not write.is_repeatable]
         if any(write.is_drawn and write.is_repeatable for write in writes):
-            # Its condition is false once it is done, so the transaction is not done twice.
+            # Its condition is false after it was done, so the transaction is not done twice.
             counting = []
         try:
             if counting and self._may_be_committed:
@@ -355,7 +359,7 @@ class Transaction(AltersData):
         return None
 
     def _is_done(self) -> bool:
-        """Whether the refused writes, and all that had to be written, are done."""
+        """Whether the refused writes, and all writes that must be done, are done."""
         # A caller that builds new transactions after conflicts may have sent the mark before, with
         # other writes.
         if self._repeat_conflicts and any(
@@ -387,7 +391,7 @@ class Transaction(AltersData):
 
 
 def unwrapped(about: _About) -> _About:
-    """`about`, or the object behind it if it is lazy: writes are known by identity."""
+    """`about`, or the object behind it if it is lazy, because writes are found by identity."""
     if not isinstance(about, LazyObject):
         return about
     lazy: Any = about
@@ -396,7 +400,7 @@ def unwrapped(about: _About) -> _About:
 
 
 def refuse_inside_of_others(write: object, way: str) -> None:
-    """Refuse what commits `write` itself inside of the block of another transaction.
+    """Refuse a call that would commit `write` itself inside the block of another transaction.
 
     Raises:
         TypeError: with the right `way`.
@@ -423,7 +427,7 @@ def _check_size(writes: list[Write]) -> None:
 
 
 def joined(write: Transaction | None) -> AbstractContextManager[Transaction]:
-    """The transaction `write`, which its owner commits; or a new one, committed at the end."""
+    """The transaction `write`, which its owner commits, or a new one, committed at the end."""
     if not isinstance(write, (Transaction, NoneType)):
         raise TypeError(f"write is a Transaction or None, not {write!r}.")
     return Transaction() if write is None else nullcontext(write)
@@ -432,7 +436,7 @@ def joined(write: Transaction | None) -> AbstractContextManager[Transaction]:
 def _refused(
     writes: list[Write], answer: ConditionFailed | TransactionCancelled, *, again: bool
 ) -> list[Refusal]:
-    """The refused ones of `writes`, which may have been done `again`: by an earlier commit."""
+    """The refused writes among `writes`. With `again`, an earlier commit may have done them."""
     repeated = answer.repeated or again
     if isinstance(answer, ConditionFailed):
         [write] = writes
@@ -450,7 +454,10 @@ def _refused(
 
 
 def _reported(refused: list[Refusal]) -> list[Refusal]:
-    """The refusals; those of writes that are part of a refused one are its `parts`."""
+    """The refusals.
+
+    If a write is part of a refused one, its refusal is among the other's `parts`.
+    """
     wholes = {id(refusal.write.about) for refusal in refused if refusal.write.part_of is None}
     refused = [refusal for refusal in refused if refusal.write.otherwise is not None]
     parts = [refusal for refusal in refused if id(refusal.write.part_of) in wholes]

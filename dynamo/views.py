@@ -8,12 +8,12 @@
     path("members/<pk>/", MemberDetail.as_view())
     path("halls/<hall>/<int:row>/", SeatDetail.as_view())  # a sort key
 
-Each is Django's view with a mixin, for your own views. `[Member]` is for type checkers; a form
-follows it, as in `CreateView[Member, MemberForm]`.
+Each view is Django's view with a mixin, which your own views can use. `[Member]` is for type
+checkers; a form can follow it, as in `CreateView[Member, MemberForm]`.
 
 Everything else is Django's: `form_class`, `template_name`, `get_context_data`, `form_valid`. If a
-write is refused, also one of an overridden `form_valid`, the page shows the form again with the
-reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.html`.
+write is refused, even in an overridden `form_valid`, the page shows the form again with the reasons
+(`dynamo.forms`). Templates are found as in Django: `club/member_form.html`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ SUCCESS_URL = "success_url"
 #: Options and methods of Django's list that have no effect on a page of DynamoDB.
 _PAGINATION = ("paginate_orphans", "get_paginate_orphans", "paginator_class", "get_paginator")
 
-#: For the type checker: the generic view that a mixin is used with.
+#: For the type checker: the generic view with which a mixin is used.
 _View: Any = object
 
 
@@ -81,8 +81,8 @@ def get_object_or_404(model: type[M], *key: object, **values: object) -> M:
         get_object_or_404(Seat, hall="red", row=1)
         get_object_or_404(Member, email="ann@example.org")
 
-    Texts, such as arguments of URLs, are converted to the attributes' types. Costs as `get` and
-    `find`.
+    Texts, such as arguments of URLs, are converted to the attributes' types. Costs as much as `get`
+    or `find`.
     """
     names = model._key_names()
     if len(key) > len(names):
@@ -116,7 +116,7 @@ def partition_in_url(model: type[Model], index: Any, arguments: Mapping[str, Any
 
 
 def partition_values(model: type[Model], index: Any, partition: object) -> dict[str, Any]:
-    """The values of a partition, perhaps texts of a URL, by the names of their attributes.
+    """The values of a partition by the names of their attributes. They may be texts of a URL.
 
     Raises:
         Http404: no item can have them.
@@ -140,7 +140,7 @@ class _ModelMixin(Generic[M], _View):
     """The base of the views."""
 
     def __class_getitem__(cls, types: object) -> type[Self]:
-        # Generic would require all of its types.
+        # `Generic` would require all type parameters.
         return cls
 
     def _known_model(self) -> type[Model] | None:
@@ -154,7 +154,7 @@ class _ModelMixin(Generic[M], _View):
         raise ImproperlyConfigured(f"{type(self).__name__} needs the attribute `model`.")
 
     def _refuse(self, base: type, names: Sequence[str], advice: str) -> None:
-        """Refuse options and methods of Django's `base` that would change nothing."""
+        """Refuse options and methods of Django's `base` that would have no effect."""
         for name in names:
             if vars(self).get(name, getattr(type(self), name)) is not getattr(base, name):
                 text = f"{type(self).__name__}.{name} would change nothing: {advice}."
@@ -174,7 +174,7 @@ class _ModelMixin(Generic[M], _View):
 class DetailMixin(_ModelMixin[M]):
     """For `DetailView`: the item with the key, or the unique value (`slug_field`), of the URL.
 
-    The arguments of the URL are named as the key attributes; a single one may be called `pk`.
+    The arguments of the URL have the names of the key attributes. A single one may be called `pk`.
     """
 
     def get_object(self, queryset: object = None) -> M:
@@ -189,7 +189,7 @@ class DetailMixin(_ModelMixin[M]):
         return item
 
     def _wanted(self) -> dict[str, Any]:
-        """The values in the URL that identify the item: its key, or else the unique value."""
+        """The values in the URL that identify the item: its key, or the unique value."""
         names = self._model()._key_names()
         key = {name: self.kwargs[name] for name in names if name in self.kwargs}
         if len(names) == 1 and self.pk_url_kwarg in self.kwargs:
@@ -245,7 +245,7 @@ class _FormMixin(DetailMixin[M], Generic[M, F]):
             return self.form_invalid(self._form)
 
     def get_success_url(self) -> str:
-        """As Django's: `success_url` may contain attributes, as in `/members/{pk}/`."""
+        """As in Django: `success_url` may contain attributes, as in `/members/{pk}/`."""
         if self.success_url:
             return str(self.success_url).format(**self.object.attribute_values)
         return str(super().get_success_url())
@@ -256,10 +256,10 @@ class CreateMixin(_FormMixin[M, F]):
 
 
 class UpdateMixin(_FormMixin[M, F]):
-    """For `UpdateView`: a page whose item changed shows an error.
+    """For `UpdateView`: if the item changed in the meantime, the page shows an error.
 
-    If the item was deleted in the meantime, the page shows what was typed; `object` has its key
-    alone.
+    If the item was deleted in the meantime, the page shows what was typed. `object` then has only
+    its key.
     """
 
     def get_object(self, queryset: object = None) -> M:
@@ -278,8 +278,8 @@ class UpdateMixin(_FormMixin[M, F]):
 class DeleteMixin(UpdateMixin[M, F]):
     """For `DeleteView`: a template with `{{ form }}` deletes the item as the page showed it.
 
-    If it is deleted already, as by a page that is sent twice, this is a success. Without the form
-    the item is deleted as it is now. A `form_class` is a `dynamo.forms.ModelForm`.
+    If it is deleted already, for example because the page is sent twice, this succeeds. Without the
+    form, the item is deleted as it is now. A `form_class` is a `dynamo.forms.ModelForm`.
     """
 
     def get_form_class(self) -> Any:
@@ -315,7 +315,7 @@ class DeleteMixin(UpdateMixin[M, F]):
 class ListMixin(_ModelMixin[M]):
     """For `ListView`: a page of one partition, of the table or of `index` (`Member.by_city`).
 
-    The partition is `partition`, or the argument of the URL that is named as the partition key.
+    The partition is `partition`, or the argument of the URL with the name of the partition key.
     `ordering` is the sort key's name; `-joined` shows the last items first. The template links to
     the next page with `?page={{ page_obj.next|urlencode }}` if there is `page_obj.next`.
     """

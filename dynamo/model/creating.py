@@ -184,8 +184,9 @@ class Creatable(Readable):
         return self
 
     def _mark_for(self, asked: object, draw: Callable[[], object]) -> Any:
-        """The mark of a call. If the last call was the same and got no answer, its mark is used
-        again.
+        """The mark of a call.
+
+        If the last call was the same and got no answer, its mark is used again.
         """
         if self._unanswered is not None and self._unanswered[0] == asked:
             return self._unanswered[1]

@@ -14,20 +14,20 @@
 
     router.register("members", MemberViewSet)
 
-Everything else is the framework's. The write decides what is refused:
+Everything else works as in the framework. A refused write decides the status:
 
     400                a value is not valid, another item has a unique value, or the item of a
                        reference does not exist (at its field)
     404                no such item, or it is in another partition
-    412                the item changed since the client read it (`If-Match`), or meanwhile
-    422                the `Idempotency-Key` made an item before, with other values
-    503, Retry-After   DynamoDB gave no answer in time
+    412 the item changed since the client read it (`If-Match`), or during the request 422 the
+    `Idempotency-Key` made an item before, with other values 503, Retry-After DynamoDB gave no
+    answer in time
 
 Each item has an `ETag`, which each write changes. Of two deletions with the same `If-Match`, one
-succeeds; the other is a 404 or a 412. A `POST` with an `Idempotency-Key` creates one item, however
-often it is sent; the keys of two users are different.
+succeeds, and the other gets a 404 or a 412. A `POST` with an `Idempotency-Key` creates one item,
+even if it is sent several times. The keys of different users are independent.
 
-Throttles count exactly, in the cache:
+Throttles count exactly in the cache:
 
     REST_FRAMEWORK = {
         "DEFAULT_THROTTLE_CLASSES": ["dynamo.rest.UserRateThrottle"],

@@ -1,4 +1,4 @@
-"""Throttles that count exactly, also requests at the same time."""
+"""Throttles that count exactly, even if requests are sent at the same time."""
 
 import math
 from contextlib import suppress
@@ -7,11 +7,11 @@ from django.core.exceptions import ImproperlyConfigured
 from rest_framework import throttling
 from rest_framework.request import Request
 
-#: A throttle stores the second in which its window ends, times this, plus the requests in it. The
-#: number has at most 64 bits, because Redis counts with these.
+#: A throttle stores one number: the second in which its window ends, times this factor, plus the
+#: requests in the window. It has at most 64 bits, because Redis counts with these.
 _WINDOW = 10**9
 
-#: How often a throttle tries to count: its window may end between two requests to the cache.
+#: A throttle tries this many times, because its window may end between two requests to the cache.
 _ATTEMPTS = 5
 
 
@@ -39,7 +39,8 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
             with suppress(ValueError):
                 counted: int = self.cache.incr(key)
                 return counted
-            # The last window has ended. Of requests at the same time, one begins the next.
+            # The last window has ended. If requests are sent at the same time, one of them begins
+            # the next window.
             first = math.ceil(self.timer() + self.duration) * _WINDOW + 1
             if self.cache.add(key, first, self.duration):
                 return first

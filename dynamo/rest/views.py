@@ -38,7 +38,7 @@ from dynamo.wire.values import ITEM_MAX_BYTES, digest_of, item_bytes
 
 #: The longest `Idempotency-Key`.
 KEY_MAX_LENGTH = 255
-#: Between the parts of a key with a sort key, in a URL.
+#: The separator between partition key and sort key in a URL.
 SEPARATOR = ","
 
 
@@ -66,12 +66,12 @@ class NoAnswer(APIException):
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_detail = _("The service is not available for the moment. Try again.")
     default_code = "unavailable"
-    #: The framework's handler of exceptions makes `Retry-After` of it.
+    #: The framework's exception handler sends this as `Retry-After`.
     wait = RETRY_AFTER_SECONDS
 
 
 class ShownField(serializers.ReadOnlyField):
-    """A value of PynamoDB's attributes: sets, binary values, maps."""
+    """A value that JSON does not have: sets, binary values, maps."""
 
     def to_representation(self, value: object) -> object:
         return json.loads(json.dumps([value], cls=ShownEncoder))[0]
@@ -80,8 +80,8 @@ class ShownField(serializers.ReadOnlyField):
 # The classes below have no docstrings: schemas and pages would show them for subclasses.
 
 
-# The framework's, for a `Model`. `create` and `change` of the model store the values. The key of a
-# stored item is read-only. Unique values are checked by the write alone.
+# The framework's serializer for a `Model`. `create` and `change` of the model store the values. The
+# key of a stored item is read-only. Only the write checks unique values.
 class ModelSerializer(serializers.ModelSerializer):
     def get_default_field_names(self, declared_fields: Iterable[str], model_info: Any) -> list[str]:
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
@@ -102,7 +102,7 @@ class ModelSerializer(serializers.ModelSerializer):
     def build_standard_field(
         self, field_name: str, model_field: Any
     ) -> tuple[type, dict[str, object]]:
-        # Otherwise the framework looks for the value before the write.
+        # Otherwise, the framework would look for the value before the write.
         model_field = copy.copy(model_field)
         model_field._unique = False
         field_class, options = super().build_standard_field(field_name, model_field)
@@ -128,7 +128,7 @@ class ModelSerializer(serializers.ModelSerializer):
         return view if isinstance(view, ModelMixin) and view.model is self.Meta.model else None
 
     def _with_partition(self, validated_data: dict[str, Any]) -> dict[str, Any]:
-        """The validated values, with those that the view gives to each of its items."""
+        """The validated values, with those that the view sets on all of its items."""
         view = self._view()
         return validated_data if view is None else {**validated_data, **view._given()}
 
@@ -138,7 +138,7 @@ class ModelSerializer(serializers.ModelSerializer):
         request_id = self._request_id()
         if "request_id" not in model._meta.by_name:
             return model.create(request_id=request_id, **validated_data)
-        # A numbered item: each has a request id.
+        # Every numbered item has a request id.
         item = model(**validated_data)
         return item.insert_for(request_id or str(uuid.uuid4()), validated_data)
 
@@ -149,7 +149,10 @@ class ModelSerializer(serializers.ModelSerializer):
         return instance
 
     def save(self, **values: object) -> Model:
-        """As the framework's. Raises the errors of `create` and `change`, which views answer."""
+        """Like the framework's method.
+
+        Raises the errors of `create` and `change`, which views answer.
+        """
         try:
             item: Model = super().save(**values)
         except (ArithmeticError, ValueError) as error:
@@ -164,7 +167,7 @@ class ModelSerializer(serializers.ModelSerializer):
         return item
 
     def _refused_item(self, values: dict[str, object]) -> Item:
-        """What `save` would have stored."""
+        """The item that `save` would have stored."""
         stored = {} if self.instance is None else self.instance.stored
         given = self._with_partition({**self.validated_data, **values})
         new = {name: value for name, value in given.items() if value is not None}
@@ -178,7 +181,7 @@ class ModelSerializer(serializers.ModelSerializer):
             return None
         model = self.Meta.model
         try:
-            # The items of a list would all have this key.
+            # All items of a list would have this key.
             if len(key) > KEY_MAX_LENGTH or "#" in key or self.parent is not None:
                 raise ValueError
             if not model._has_default_key() and "request_id" not in model._meta.by_name:
@@ -195,8 +198,8 @@ _View: Any = object
 # For viewsets and generic views of a `ModelSerializer`.
 #
 # They list the items of `get_partition`, of the table or of `index`, in the order of its sort key
-# (`descending`). Without a partition they list the whole table, in no order. An item of another
-# partition does not exist for them, and new items get this one.
+# (`descending`). Without a partition they list the whole table, in no order. They do not find items
+# of other partitions, and new items get this partition.
 #
 # The URL of an item with a sort key has both parts: `red,1`. `lookup_field` can name an attribute
 # that is unique.
@@ -255,7 +258,7 @@ class ModelMixin(_View):
         return self.get_serializer_class().Meta.model
 
     def get_partition(self) -> object:
-        """The partition whose items exist here; None for all.
+        """The partition to which the view is limited; None for the whole table.
 
         By default it is `partition` of the class, or else the value in the URL. If the key of
         `index` has several partition attributes, it is a tuple.
@@ -265,7 +268,7 @@ class ModelMixin(_View):
         return partition_in_url(self.model, self.index, self.kwargs)
 
     def _given(self) -> dict[str, Any]:
-        """The partition, by the names of its attributes."""
+        """The values of the partition, by the names of its attributes."""
         partition = self.get_partition()
         return {} if partition is None else partition_values(self.model, self.index, partition)
 
@@ -293,7 +296,7 @@ class ModelMixin(_View):
         wanted = request.headers.get("If-Match")
         unwanted = "" if request.method in SAFE_METHODS else request.headers.get("If-None-Match")
         if (wanted and not _matches(item, wanted)) or (unwanted and _matches(item, unwanted)):
-            # If it changes from here on, the write is refused.
+            # If the item changes after this, the write is refused.
             raise ItemChanged
         self._item = item
         return item
@@ -311,7 +314,8 @@ class ModelMixin(_View):
     def perform_destroy(self, instance: Model) -> None:
         if instance._never_deleted:
             raise MethodNotAllowed(self.request.method)
-        # Otherwise one that is deleted already is a success, as deletions are repeatable.
+        # Otherwise, deleting an item that is deleted already would succeed, because deletions are
+        # repeatable.
         instance.delete(missing_ok="If-Match" not in self.request.headers)
 
     def finalize_response(
@@ -333,7 +337,7 @@ def _matches(item: Model, header: str) -> bool:
 
 
 def _etag(item: Model) -> str:
-    # An item that was never changed may have no version, as a numbered one.
+    # An item that was never changed may have no version, for example a numbered item.
     has_version = VERSION in item.stored
     return f'"{item.version if has_version else digest_of(item.stored)}"'
 
@@ -344,7 +348,7 @@ def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
     for item in errors:
         for name, found in model()._errors_at_fields(item):
             place = api_settings.NON_FIELD_ERRORS_KEY if name == NON_FIELD_ERRORS else name
-            # The framework's code for that of Django's forms.
+            # The framework's error code for Django's.
             code = "does_not_exist" if found.code == "invalid_choice" else found.code
             details = [ErrorDetail(text, code) for text in found.messages]
             fields.setdefault(place, []).extend(details)
@@ -364,7 +368,7 @@ _ANSWERS: dict[type[Exception], type[Exception]] = {
 }
 
 
-# The framework's stubs would take querysets of the ORM alone.
+# The framework's stubs accept only querysets of the ORM.
 class GenericViewSet(ModelMixin, viewsets.GenericViewSet):
     queryset: Any = None
 

@@ -1,4 +1,4 @@
-"""Methods that write, or that change their object: templates do not call them."""
+"""Methods that write, or that change their object. Templates do not call them."""
 
 import inspect
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def _mark(cls: type, name: str) -> None:
     method = inspect.getattr_static(cls, name)
     function = getattr(method, "__func__", method)
     if function.__module__.startswith("django."):
-        # Django's function belongs to other classes as well.
+        # The function of Django belongs to other classes as well.
         @wraps(function)
         def function(
             *args: object, _call: Callable[..., object] = function, **options: object

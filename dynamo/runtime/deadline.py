@@ -1,4 +1,4 @@
-"""How long requests are repeated: for one operation, and for a whole page.
+"""Deadlines: how long the requests of one operation, and of a whole page, are repeated.
 
 A page sends several requests in a row. If each of them used up a deadline of its own, the visitor
 would wait for the sum. Therefore, a page has one deadline, which all its operations share.
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
-#: How long one operation is repeated. The last attempt may begin just before the end.
+#: An operation is repeated for this time. The last attempt may begin just before its end.
 OPERATION_SECONDS = 5.0
 
 #: DynamoDB completes a stalled transaction when it is sent again 5 s or more after its first
@@ -17,11 +17,11 @@ OPERATION_SECONDS = 5.0
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 RECOVERY_SECONDS = 5.2
 
-#: How long after a deadline that attempt may begin. With a page's 5.5 s and the time-outs of an
+#: That attempt may begin this long after a deadline. With a page's 5.5 s and the time-outs of an
 #: attempt (1 s to connect, 3 s to read) the page still answers within 10 s.
 RECOVERY_GRACE_SECONDS = 0.4
 
-#: How long `uncounted_seconds` lets a caller wait when no time is left.
+#: `uncounted_seconds` lets a caller wait for this time when none is left.
 LEAST_UNCOUNTED_SECONDS = 0.5
 
 _ends_at: ContextVar[float | None] = ContextVar("dynamo_deadline", default=None)
@@ -31,7 +31,7 @@ _last_at: ContextVar[float | None] = ContextVar("dynamo_last_deadline", default=
 
 @contextmanager
 def _ending(seconds: float, *deadlines: ContextVar[float | None]) -> Iterator[None]:
-    """Set `deadlines` for the body, except those that end earlier already."""
+    """Set `deadlines` for the body, except where the current one is earlier."""
     ends_at = time.monotonic() + seconds
     tokens = []
     for deadline in deadlines:
@@ -45,9 +45,9 @@ def _ending(seconds: float, *deadlines: ContextVar[float | None]) -> Iterator[No
 
 
 def at_most(seconds: float) -> AbstractContextManager[None]:
-    """Give the body a page's deadline that nothing moves, not even `uncounted`.
+    """Give the body a page's deadline that cannot be moved, not even by `uncounted`.
 
-    Used by a process that the system ends soon after the deadline.
+    This is for a process that the system ends soon after the deadline.
     """
     return _ending(seconds, _last_at, _page_ends_at, _ends_at)
 
@@ -79,7 +79,7 @@ def page_seconds_left() -> float | None:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Move the deadlines by the time that the body takes: it waits for something else.
+    """Move the deadlines by the time of the body, which waits for something else.
 
     Otherwise a page that waits for a mail server would have no time left to store the result.
     Inside `at_most`, they are not moved beyond its end.
@@ -97,7 +97,7 @@ def uncounted() -> Iterator[None]:
 
 
 def uncounted_seconds(seconds: float) -> float:
-    """How long the body of `uncounted` may wait if it wants to wait `seconds`: above 0."""
+    """The time, above 0, that the body of `uncounted` may wait if it needs `seconds`."""
     last_at = _last_at.get()
     if last_at is None:
         return seconds
@@ -105,7 +105,7 @@ def uncounted_seconds(seconds: float) -> float:
 
 
 def operation_ends_at() -> float:
-    """The `time.monotonic()` after which an operation that begins now starts no new attempt."""
+    """An operation that begins now starts no attempt after this `time.monotonic()`."""
     own = time.monotonic() + OPERATION_SECONDS
     shared = _ends_at.get()
     return own if shared is None else min(own, shared)

@@ -1,14 +1,14 @@
-"""Turns and gates: how many do something at once in a process, and who comes next.
+"""Turns and gates limit how many pages or calls of a process do something at the same time.
 
-A process makes a few pages at once, if a middleware says so by `in_turn`. A page that waits for
-something scarce passes its turn on. Otherwise a crowd of such pages would hold all turns, and pages
-that do not need it would wait as well. What takes a core for long is computed in threads of its own
-or in another process, so that crowds do not take the cores from other pages either.
+If a middleware uses `in_turn`, a process makes only a few pages at the same time. A page that waits
+for a scarce resource passes its turn on. Otherwise, many such pages would hold all turns, and pages
+that do not need the resource would wait as well. Long computations run in separate threads or in
+another process, so that they do not take the cores from other pages either.
 
-A `Gate` lets a few at once get something scarce. It shares its places among keys, and to do so it
-wakes everything that waits whenever one leaves. A turn is not such a place: pages are all alike and
-many wait, so they have a semaphore, which wakes one. Moreover, a page that passed its turn on may
-continue without a new one.
+A `Gate` limits how many callers use a scarce resource at once. It shares its places among keys. To
+do so, it wakes all waiting callers whenever one leaves. Turns are different: all pages are alike
+and many wait, so they have a semaphore, which wakes one. Moreover, a page that passed its turn on
+may continue without a new one.
 """
 
 import os
@@ -28,7 +28,7 @@ NICENESS = 10
 
 
 class TooManyPages(Busy):
-    """The process is making as many pages as it may, and this one did not get its turn."""
+    """The process makes as many pages as it may, and this page got no turn in time."""
 
     operation: str = "a page"
 
@@ -46,7 +46,7 @@ class _Turn:
             raise TooManyPages
 
     def end(self) -> None:
-        # A page that passed its turn on may not have got another one.
+        # A page that passed its turn on may have got no other turn.
         if self.is_held:
             self.is_held = False
             self._turns.release()
@@ -74,13 +74,13 @@ def in_turn(turns: threading.Semaphore) -> Iterator[None]:
 
 @contextmanager
 def turn_passed_on() -> Iterator[None]:
-    """Let another page have this one's turn while the body waits; then wait for a turn again.
+    """Pass this page's turn on to another page while the body waits, and then wait for a new turn.
 
-    Do not hold a lock in the meantime: the other page may need it. Does nothing outside a page, and
-    in the body of another call.
+    Do not hold a lock in the body, because the other page may need it. Does nothing outside a page,
+    or inside another call.
 
     Raises:
-        TooManyPages: after the body, none was free before the page's deadline.
+        TooManyPages: after the body, no turn was free before the page's deadline.
     """
     turn = _turn.get()
     if turn is None or not turn.is_held:
@@ -94,7 +94,7 @@ def turn_passed_on() -> Iterator[None]:
 
 
 def let_pages_go_first() -> None:
-    """Let the system prefer other threads to this one and those that it starts, on Linux."""
+    """On Linux, let the system prefer other threads to this thread and those that it starts."""
     # On other systems it would affect the whole process. A sandbox may forbid it.
     if sys.platform == "linux":
         with suppress(OSError):
@@ -108,7 +108,8 @@ KNOWN_KEYS = 1_000
 class GateFull(Busy):
     """There was no place at the gate, or it did not open in time.
 
-    `is_own`: because of others with the same key. The site answers 429 then, and 503 otherwise.
+    `is_own` is true if others with the same key took the places. The site then answers 429, and
+    otherwise 503.
     """
 
     is_own: bool = False
@@ -123,10 +124,10 @@ class Place:
 
     @contextmanager
     def inside(self, seconds: float | None = None) -> Iterator[None]:
-        """Run the body when the gate lets it in. A page that waits gives its turn to another page.
+        """Run the body when the gate admits it. A page that waits passes its turn to another page.
 
         Raises:
-            GateFull: it was not let in within `seconds`, or before the page's deadline.
+            GateFull: it was not admitted within `seconds`, or before the page's deadline.
             TooManyPages: the page did not get another turn in time.
         """
         gate = self._gate
@@ -147,11 +148,11 @@ class Place:
 
 
 class Gate:
-    """Lets `at_once` in at the same time, and `each` of one key. `waiting` others wait.
+    """Admits `at_once` at the same time, and `each` of one key. Up to `waiting` others wait.
 
-    At most `per` of one key wait, and half of the places are kept for keys that have none, so that
-    a few keys cannot take them all. Next is the key that was let in longest ago, and of its places
-    the oldest. A key that rarely comes does not wait for all places of those that come often.
+    At most `per` of one key wait. Half of the waiting places are kept for keys that have none, so
+    that a few keys cannot take all of them. The next key is the one that was admitted longest ago,
+    with its oldest place. Therefore, a rare key does not wait for all places of frequent keys.
     """
 
     def __init__(self, name: str, at_once: int, waiting: int, *, per: int, each: int = 1) -> None:
@@ -162,7 +163,7 @@ class Gate:
         self._places: list[Place] = []
         self._last: dict[Hashable, int] = {}
         self._counter = count()
-        #: Held while places change.
+        #: This lock is held while places change.
         self.changed = threading.Condition()
 
     @contextmanager
@@ -187,19 +188,19 @@ class Gate:
 
     @contextmanager
     def inside(self, key: Hashable, seconds: float | None = None) -> Iterator[None]:
-        """Run the body when the gate lets it in; see `Place.inside`."""
+        """Run the body when the gate admits it; see `Place.inside`."""
         with self.place(key) as place, place.inside(seconds):
             yield
 
     def held(self, key: Hashable) -> int:
-        """How many places `key` has."""
+        """The number of places of `key`."""
         return sum(place.key == key for place in self._places)
 
     def full(self, *, is_own: bool) -> GateFull:
         return GateFull(self._name, is_own=is_own)
 
     def let_in(self) -> None:
-        """Admit as many of those that wait as the gate allows. Call it while `changed` is held."""
+        """Admit as many waiting places as the gate allows. The caller holds `changed`."""
         inside = Counter(place.key for place in self._places if place.is_in)
         while inside.total() < self._at_once:
             waiting = [

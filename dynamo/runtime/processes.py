@@ -1,4 +1,4 @@
-"""What belongs to one process: objects made once, and calls in daemon threads.
+"""Objects that each process makes once, and calls in daemon threads.
 
 A forked child has neither the threads nor the sockets of its parent, so it makes its own.
 """
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 log = logging.getLogger(__name__)
 
-#: How many threads of one `Background` can hang at the same time.
+#: The most threads of one `Background` that can hang at the same time.
 MOST_THREADS = 4
 
 Made = TypeVar("Made")
@@ -32,23 +32,24 @@ def on_new_process(callback: Callable[[], object]) -> None:
 
 
 def begin_process() -> None:
-    """Forget what this process drew and made: for a process that is restored from a snapshot.
+    """Forget the objects and random values of this process, after it was restored from a snapshot.
 
-    AWS Lambda's SnapStart restores many processes from one. As after a fork, no two may use the
-    same connections, random values and remembered numbers.
+    AWS Lambda's SnapStart restores many processes from one. As after a fork, two processes must not
+    use the same connections, random values or cached numbers.
     """
     for callback in _callbacks:
         callback()
 
 
 class PerProcess(Generic[Made]):
-    """Calling it returns what `make` returned (never None), made on first use. Thread-safe."""
+    """An object that `make` creates on first use (never None). Thread-safe."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
         self._made: Made | None = None
         self._lock = threading.Lock()
-        # The object may hold sockets, and at a fork another thread may hold the lock.
+        # The child needs its own object and lock: the object may hold sockets, and at the fork
+        # another thread may hold the lock.
         on_new_process(self.reset)
 
     def __call__(self) -> Made:
@@ -74,11 +75,12 @@ class PerProcess(Generic[Made]):
 class Background(Generic[Value]):
     """Makes `call`, which may hang, in a daemon thread and keeps its result. Thread-safe.
 
-    Callers wait only as long as they can afford: neither a credential provider nor the system's
-    name resolution obeys a time-out.
+    Callers choose how long they wait. This is needed because neither a credential provider nor the
+    system's name resolution obeys a time-out.
 
-    One call is under way at a time. A call that has not ended after `stuck_seconds` no longer
-    counts: the next `start` makes another one in a new thread, until `MOST_THREADS` threads hang.
+    One call is in progress at a time. A call that has not ended after `stuck_seconds` no longer
+    counts. In this case, the next `start` makes another call in a new thread, until `MOST_THREADS`
+    threads hang.
 
     Make one per process, and another one in a forked child.
     """
@@ -91,17 +93,17 @@ class Background(Generic[Value]):
         self._threads = 0
         #: When the current call began; None if there is none.
         self._began_at: float | None = None
-        #: How many calls have ended, and when the last one did (`time.monotonic()`).
+        #: The number of calls that have ended, and the time of the last end (`time.monotonic()`).
         self.ended = 0
         self.ended_at = -math.inf
-        #: What the last successful call returned, and when.
+        #: The result and the time of the last successful call.
         self.value: Value | None = None
         self.value_at = 0.0
-        #: What the last call raised; None if it succeeded.
+        #: The error of the last call; None if it succeeded.
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Make a call now, unless one is under way."""
+        """Make a call now, unless one is in progress."""
         with self._changed:
             if self._began_at is not None and not self._is_stuck():
                 return
@@ -123,7 +125,7 @@ class Background(Generic[Value]):
 
     @property
     def seconds_under_way(self) -> float:
-        """For how long the current call has been under way; 0 if there is none."""
+        """The duration of the current call until now; 0 if there is none."""
         began_at = self._began_at
         return 0.0 if began_at is None else time.monotonic() - began_at
 
@@ -138,7 +140,9 @@ class Background(Generic[Value]):
         value, failure = None, None
         try:
             value = self._call()
-        except Exception as error:  # the top of a thread; callers get the exception as `error`
+        except (
+            Exception
+        ) as error:  # the outermost call of a thread; callers get the exception as `error`
             failure = error
         with self._changed:
             self._threads -= 1

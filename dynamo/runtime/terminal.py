@@ -1,4 +1,4 @@
-"""Text for a terminal: of unknown origin, and with numbers."""
+"""Text for a terminal: escaped text of unknown origin, and counts."""
 
 
 def printable(text: str) -> str:
@@ -13,5 +13,5 @@ def printable(text: str) -> str:
 
 
 def quantity(count: int, noun: str, plural: str = "") -> str:
-    """`1 guard`, `2 guards`, `1,000 guards`; another `plural` than with an s is named."""
+    """`1 guard`, `2 guards`, `1,000 guards`. A `plural` is only needed if it does not end in s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -1,7 +1,8 @@
 """Calls in threads of this library: asynchronous ones, and several at the same time.
 
-`sync_to_async` is not used: by default, calls of one request share one thread. There, callers of a
-series would not share requests, and a lock that waits would block its own release.
+`sync_to_async` is not used: by default, calls of one request share one thread. In that thread,
+callers of a series would not share requests, and a caller that waits for a lock would block the
+release of the lock.
 """
 
 import asyncio
@@ -22,11 +23,11 @@ T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 
-# The threads are shared by all pages of a process. A call that finds no free thread is made by its
-# caller, so no page waits for another one's requests, and calls may be nested.
+# The threads are shared by all pages of a process. If no thread is free, the caller makes the call
+# itself. Therefore, no page waits for the requests of another one, and calls may be nested.
 _together = PerProcess(lambda: ThreadPoolExecutor(THREADS, thread_name_prefix="together"))
 
-# A call in it waits for replies only: not for another call, nor for a lock.
+# A call in this pool waits only for replies, not for another call or a lock.
 _pool = PerProcess(
     lambda: ThreadPoolExecutor(settings.DYNAMODB_MAX_CONNECTIONS, thread_name_prefix="dynamo")
 )
@@ -40,14 +41,17 @@ def submit(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]
 async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Make a call in the pool and wait for its result.
 
-    If the waiting task is cancelled, a call under way is completed, and one that waits for a thread
-    is not made.
+    If the waiting task is cancelled, a call in progress is completed, and a call that waits for a
+    thread is not made.
     """
     return await asyncio.wrap_future(submit(call, *args, **kwargs))
 
 
 def asynchronous(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """The asynchronous form of a function, or of a method, which calls an override of it."""
+    """The asynchronous form of a function or a method.
+
+    If a subclass overrides the method, it calls that.
+    """
     name, is_method = function.__name__, "." in function.__qualname__
 
     @wraps(function)

@@ -113,13 +113,13 @@ _HINTS = {
 }
 
 
-#: The number of each finding, and its text.
+#: The id of each finding, and its text.
 Findings = Iterator[tuple[str, str]]
 _Check = Callable[..., list[CheckMessage]]
 
 
 def _check(*tags: str, deploy: bool = False) -> Callable[[Callable[[], Findings]], _Check]:
-    """Register a function as a check under `tags`. What it finds several times is shown once."""
+    """Register a function as a check under `tags`. Equal findings are shown once."""
 
     def registered(find: Callable[[], Findings]) -> _Check:
         @register(*tags, deploy=deploy)
@@ -160,8 +160,8 @@ def check_dynamodb() -> Findings:
 
 @_check(TAG)
 def check_settings() -> Findings:
-    """Check that no setting looks like one of the library's and is not. Costs no request."""
-    # Not Django's own, as each comparison takes time, and every command runs this.
+    """Check that no setting has a misspelled name of the library's. Costs no request."""
+    # Django's own settings are left out, because comparing takes time and every command runs this.
     for name in sorted({*dir(settings)} - {*dir(global_settings)} - SETTINGS.keys()):
         near = nearest(name, SETTINGS)
         if near or name.startswith("DYNAMODB_"):
@@ -215,7 +215,7 @@ def check_time_zones() -> Findings:
 
 @_check(Tags.models, TAG)
 def check_overrides() -> Findings:
-    """Check that no model overrides a method that others do not call, or has receivers of signals.
+    """Check for overridden methods and receivers of signals that other operations do not call.
 
     Costs no request.
     """
@@ -252,7 +252,7 @@ def check_caches() -> Findings:
 
 @_check(TAG)
 def check_packages() -> Findings:
-    """Check that the installed apps of the library are its own, not a project's of that name."""
+    """Check that no package of the project hides an installed app of the library."""
     home = Path(apps.get_app_config("dynamo").path).parent
     for name in sorted(APPS - {"dynamo"}):
         folder = Path(apps.get_app_config(name).path) if apps.is_installed(name) else home / name
@@ -300,7 +300,7 @@ def _check_tables() -> Findings:
 
 
 def _is_queried(table: Table, index: Index) -> bool:
-    """Whether the engine answers a query of an index with several attributes of a kind."""
+    """Whether the engine can query an index with several partition or sort attributes."""
     if len(index.key) - index.partitions < 2 and index.partitions < 2:
         return True
     names = {f"#{place}": name for place, (name, _type) in enumerate(index.key)}
@@ -341,7 +341,10 @@ def _check_items(table: str) -> Findings:
 
 
 def _check_transactions() -> Findings:
-    """Send one transaction twice, under one token: the second must be recognized as the first."""
+    """Send one transaction twice with one token.
+
+    The engine must recognize the second as the first.
+    """
     key = {"key": {"S": f"check#{uuid.uuid4()}"}}
     # TTL deletes the item if this process ends before it does.
     expires = {"expires": {"N": str(int(time.time()) + 3600)}}

@@ -1,4 +1,4 @@
-"""Damaged items: those that a model cannot read, found and deleted as they are stored."""
+"""Damaged items, which a model cannot read: finding and deleting them in their stored form."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
@@ -17,7 +17,7 @@ from dynamo.wire.updates import conditional
 
 
 def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:
-    """The damaged ones of `items`, stored in the model's table, each with its error."""
+    """The damaged items among `items` of the model's table, with their errors."""
     # A guard item has a key that no item can have.
     is_item: Callable[[Item], object] = getattr(model, "_is_key_of", bool)
     for found in model._objects_of(filter(is_item, items), damaged=lambda *pair: pair):
@@ -26,7 +26,7 @@ def damage_in(model: type[PlainModel], items: Iterable[Item]) -> Iterator[tuple[
 
 
 def as_read(item: Item | None, *names: str) -> Request:
-    """The condition that each attribute is stored as in `item`, or absent as there."""
+    """The condition that the stored attributes are equal to those of `item`."""
     conditions: list[Condition] = [
         Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
         for name in names
@@ -35,7 +35,7 @@ def as_read(item: Item | None, *names: str) -> Request:
 
 
 def delete_as_read(model: type[Model], item: Item) -> bool:
-    """Delete the stored `item` if all its attributes are as they were read, with its guard items.
+    """Delete the stored `item` with its guard items, if all its attributes are as they were read.
 
     The guard items of values that cannot be read stay: `checkunique --repair` deletes them. Returns
     whether there are such values. Costs as `Model.delete`.

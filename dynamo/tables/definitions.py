@@ -3,8 +3,8 @@
 Each model names its own table, and may name a second one for its guard items. Commands, checks and
 the CloudFormation template read them from here.
 
-Besides its key a table should have its indexes, deletion protection, point-in-time recovery and
-TTL. Each is read by one operation and turned on by another. An engine that does not support the
+A table should have its key, its indexes, deletion protection, point-in-time recovery and TTL. One
+operation reads each feature, and another one turns it on. An engine that does not support the
 operation is skipped, without a warning.
 
 Source: API reference, https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/
@@ -40,7 +40,7 @@ TTL = "time to live"
 #: The error code of AWS, DynamoDB Local, dynoxide and ministack for an unsupported operation.
 UNKNOWN_OPERATION = "UnknownOperationException"
 
-# The table was created or changed a moment ago, or tables are being changed elsewhere.
+# The table was created or changed just before, or other tables are being changed.
 _BUSY = {
     "ContinuousBackupsUnavailableException",
     "LimitExceededException",
@@ -91,7 +91,8 @@ class Table:
     """A table as declared. `base_name` is its name without the prefix.
 
     `ttl_attribute` is the stored name of the attribute that TTL uses, None if no items expire.
-    `promises` is what else the models of one table must agree on; None if a model has none.
+    `promises` are further properties on which the models of one table must agree; None if a model
+    has none.
     """
 
     name: str
@@ -151,7 +152,7 @@ def tables_of(model: type[PlainModel]) -> list[Table]:
 
 
 def merged(tables: Iterable[Table]) -> list[Table]:
-    """One table per name, sorted. What one model leaves out is taken from another.
+    """One table per name, sorted. A property that one model lacks is taken from another.
 
     Raises:
         ImproperlyConfigured: two declarations of one table disagree.
@@ -220,7 +221,7 @@ def _described(description: Description) -> tuple[Key, dict[str, Index]]:
 
 
 def verify(table: Table) -> dict[str, str]:
-    """The states of those indexes that cannot be queried. Costs 1 request.
+    """The states of the indexes that cannot be queried. Costs 1 request.
 
     Raises:
         TableMissing: the table does not exist.
@@ -230,14 +231,14 @@ def verify(table: Table) -> dict[str, str]:
 
 
 def create(table: Table, report: Callable[[str], object] = lambda _sentence: None) -> list[str]:
-    """Create the table, or what it lacks; returns a sentence for each change.
+    """Create the table, or the parts that it lacks. Returns a sentence for each change.
 
     A new table is on-demand and encrypted. Deletion protection, point-in-time recovery and TTL are
     turned on if the engine supports them. An existing table gets its missing indexes one after the
     other, because DynamoDB builds one at a time. That may take hours: `report` is called with a
     sentence about once a minute. Indexes that the models do not declare are left as they are.
 
-    Safe to repeat, also after an interruption, and to run twice at once. Costs 4 requests if
+    It may be repeated, also after an interruption, and may run twice at once. Costs 4 requests if
     nothing is missing.
 
     Raises:
@@ -354,7 +355,7 @@ class Feature:
         return self.is_on(answer) is False
 
     def turn_on(self) -> bool:
-        """Turn the feature on if it is off; whether this call did. Costs 1 or 2 requests.
+        """Turn the feature on if it is off. Returns whether this call did. Costs 1 or 2 requests.
 
         Raises:
             Unavailable: the table was busy for longer than READY_SECONDS.
@@ -380,7 +381,7 @@ class Feature:
 
 
 def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
-    """The features that the table with this full name should have; TTL only with an attribute."""
+    """The features that the table with this full name should have. TTL needs an attribute."""
     protection = {"DeletionProtectionEnabled": True}
     recovery = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
     features = [
@@ -395,7 +396,8 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
 
 def _existence_of(table: Table, index: Index, description: Description) -> Feature:
     """An index as a feature of an existing table."""
-    # Not those of further indexes: DynamoDB may refuse definitions that no index uses.
+    # Attributes of further indexes are left out: DynamoDB may refuse definitions that no index
+    # uses.
     types = description["AttributeDefinitions"]
     types = [
         *types,

@@ -1,12 +1,13 @@
-"""What checks of whole tables share: they read while items change, in bounded memory.
+"""Helpers of checks of whole tables, which read while items change, and use bounded memory.
 
-1. Claims. Each item that `scanned` returns adds entries to a `Spool`, under what it is about: the
-   key of a guard item, a number, a file. Sorted, the entries about one thing follow each other.
+1. Claims. Each item that `scanned` returns adds entries to a `Spool`, under the thing that it
+   concerns: the key of a guard item, a number, a file. Sorted, the entries about one thing follow
+   each other.
 2. Suspects. A scan is not isolated from transactions, so entries that contradict each other only
    make their thing suspect.
 3. Findings. `confirmed` reads each suspect again, at one instant, and may repair it under the
-   condition that it has not changed. What is then still wrong is reported, in `Findings` or in a
-   `Spool`.
+   condition that it has not changed. What is still wrong after that is reported, in `Findings` or
+   in a `Spool`.
 """
 
 import json
@@ -19,21 +20,21 @@ from dynamo.client.tally import CountingPool
 from dynamo.transactions import READ_TOGETHER
 from dynamo.wire.types import Item
 
-#: How many findings of a kind are confirmed and listed; the others are only counted. A counter that
-#: was set to 10^15 by mistake has that many gaps.
+#: This many findings of a kind are confirmed and listed. The others are only counted, because a
+#: counter that was set to 10^15 by mistake has that many gaps.
 LISTED = 10_000
 
 CONFIRM_THREADS = 8
 
-#: Items that are read at one instant.
+#: The most items that are read at one instant.
 TOGETHER = READ_TOGETHER
-#: Suspects that are taken from disk.
+#: The number of suspects that are taken from disk at once.
 AHEAD = 256
 
 What = TypeVar("What")
 Suspect = TypeVar("Suspect")
 
-#: Called with what was done ("Items read"), and how often since the last call.
+#: Called with the name of a step ("Items read"), and its count since the last call.
 Progress = Callable[[str, int], object]
 
 
@@ -51,7 +52,7 @@ def scanned(table: str, attributes: Collection[str], progress: Progress) -> Iter
 def confirmed(
     suspects: Iterable[Suspect], confirm: Callable[[Suspect], What], progress: Progress
 ) -> Iterator[What]:
-    """What `confirm` returns for each suspect, in their order; called in several threads."""
+    """The results of `confirm` for each suspect, in their order. Several threads call it."""
     with CountingPool(CONFIRM_THREADS) as pool:
         for batch in pool.batches(confirm, suspects, AHEAD):
             yield from (found for _suspect, found in batch)
@@ -78,7 +79,7 @@ class Findings(Generic[What]):
 
     @property
     def count(self) -> int:
-        # Not `__len__`, whose result is limited: a counter may lack more numbers.
+        # This is not `__len__`, whose result is limited: a counter may lack more numbers.
         return len(self.listed) + self.more
 
     def __bool__(self) -> bool:
@@ -89,12 +90,13 @@ class Spool:
     """Entries in any number, added in any order, read in sorted order; kept on disk.
 
     An entry consists of texts; those with the same first text are read one after another. Read it
-    any number of times, and add nothing while reading. Its file has no name: it is gone when the
-    spool is closed or the process ends. Needs a few MB of memory, and reading it doubles the disk.
+    any number of times, and add nothing while reading. Its file has no name, so it disappears when
+    the spool is closed or the process ends. Needs a few MB of memory, and reading it doubles the
+    disk.
     """
 
     def __init__(self) -> None:
-        import sqlite3  # here: only checks need it
+        import sqlite3  # imported here, because only checks need it
 
         self._file = sqlite3.connect("")
         self._file.execute("CREATE TABLE entries (entry TEXT)")

@@ -1,11 +1,11 @@
-"""Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
+"""Checks and repairs the guard items of a model.
 
-`tables.findings` has what checks of whole tables share. An item claims the guard items of its
-values, a guard item claims the owner that it names: a correct guard item is two claims that name
-one item. Every other claim is suspect, and a `Snapshot` confirms and repairs it.
+`tables.findings` has the helpers of such checks. An item claims the guard items of its values, and
+a guard item claims the owner that it names. A guard item is correct if both claims name the same
+item. Every other claim is suspect, and a `Snapshot` confirms and repairs it.
 
-Items are examined as DynamoDB sends them, not as objects: a damaged item must be reported, and
-cannot be if reading it as an object fails.
+Items are examined as DynamoDB sends them, not as objects, because a damaged item cannot be read as
+an object and must be reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +30,11 @@ from dynamo.wire.values import text_of
 #: missing: an item has the value, but its guard item is absent.
 #: orphaned: there is a guard item, and no item has the value.
 #: foreign: an item has the value, and the guard item belongs to another item.
-#: unsearchable: only searches do not find it, because it was written before its value was
-#: searchable.
+#: unsearchable: searches do not find it, because it was written before its value was searchable.
 Fault = Literal["missing", "orphaned", "foreign", "unsearchable"]
 
-#: What is listed of a finding: the item's key, the guard item's key, and the outcome, which is
-#: `repaired`, `shared` (no repair can settle it), or empty.
+#: An entry of the list: the item's key, the guard item's key, and the outcome, which is `repaired`,
+#: `shared` (no repair can settle it), or empty.
 Found = tuple[str, str, str]
 
 #: The findings that are errors.
@@ -46,8 +45,8 @@ FAULTS: tuple[Fault, ...] = ("missing", "orphaned", "foreign")
 class Finding:
     """One error: in the guard item `key`, for the item with the key `pk` (`Model.owner_of`).
 
-    For an orphaned guard item `pk` is the owner that it names, empty if it names none. Not
-    `repairable` if two items have the same value: a person decides which one keeps it.
+    For an orphaned guard item `pk` is the owner that it names, empty if it names none. It is not
+    `repairable` if two items have the same value, because a person decides which one keeps it.
     """
 
     fault: Fault
@@ -57,12 +56,12 @@ class Finding:
 
 
 def unique_of(model: type[Model], guard_key: str) -> UniqueKey:
-    """What the guard item is for; that is declared."""
+    """The declared `Unique` of the guard item."""
     return next(item for item in model.guarded() if guard_key.startswith(item.prefix))
 
 
 def is_searchable(model: type[Model], guard_key: str, guard: Item) -> bool:
-    """Whether searches find the stored `guard`, if they should."""
+    """Whether searches find the stored `guard`, if it is searchable."""
     return unique_of(model, guard_key).search_attributes(guard_key).items() <= guard.items()
 
 
@@ -116,7 +115,7 @@ class Snapshot:
 
     @property
     def owner(self) -> str | None:
-        """The owner of the guard item; None if there is none, or its name cannot be an item's."""
+        """The owner of the guard item; None if there is none, or no item can have its key."""
         named = text_of(self.guard, OWNER)
         return named if is_owner(self.model, named) else None
 
@@ -124,7 +123,7 @@ class Snapshot:
         return item is not None and self.key in claims_of(self.model, item)[0]
 
     def findings(self, oldest_by: str | None = None) -> list[Finding]:
-        """What is wrong. At most one finding is repairable, and that one is the first.
+        """The findings. At most one of them is repairable, and it comes first.
 
         If several items have the value and there is no guard item, the oldest one gets it: by the
         attribute stored as `oldest_by`, a time as text, then by key.
@@ -192,11 +191,12 @@ def _address(model: type[Model], owner: str) -> Address:
     return {"TableName": model.table(), "Key": cast(Item, model._key_of_owner(owner))}
 
 
-#: How often a repair is tried if the items change in between.
+#: A repair is tried this many times if the items change in between.
 REPAIR_ATTEMPTS = 2
 
-#: A guard item's key, items that are read together with it, and whether these decide whose it is.
-#: If there are more items than one read takes, further suspects have the others, and do not decide.
+#: A guard item's key, items that are read together with it, and whether these items decide who owns
+#: it. If there are more items than one read takes, further suspects have the others, and do not
+#: decide.
 _Suspect = tuple[str, list[str], bool]
 
 
@@ -251,21 +251,21 @@ def check_guards(
     oldest_by: str | None = None,
     progress: Progress = unseen,
 ) -> Report:
-    """Compare all items with all guard items. Returns what was found, and what was repaired of it.
+    """Compare all items with all guard items. Returns the findings and the repairs.
 
-    With `repair`, missing guard items are written, unsearchable ones completed, orphaned ones
-    deleted, and those of items that do not have the value are given to the one item that has. Two
-    items with the same value are reported and not changed. If neither has a guard item, the oldest
-    one gets it, by the attribute stored as `oldest_by` (a time as text). Guard items of attributes
-    that are not declared are not changed, nor is any item that is neither an item nor a guard item
-    of the model.
+    With `repair`, missing guard items are written, unsearchable ones are completed, and orphaned
+    ones are deleted. A guard item of an item without the value is given to the one item with it.
+    Two items with the same value are reported and not changed. If neither has a guard item, the
+    oldest one gets it, by the attribute stored as `oldest_by` (a time as text). Guard items of
+    attributes that are not declared are not changed. Other items of the table are not changed
+    either.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
     write units. Uses about 260 bytes of disk for each guard item and each item's value.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `client.sending`; repairs stay.
+        Unavailable, Rejected, TableMissing: see `client.sending`. Repairs until then are kept.
     """
     with Spool() as claims:
         check = _Check(model, repair, oldest_by, progress, claims)
@@ -275,7 +275,7 @@ def check_guards(
 
 
 def delete_guards(model: type[Model], names: str, progress: Progress = unseen) -> int:
-    """Delete the guard items of a `Unique` that `model` no longer declares; how many.
+    """Delete the guard items of a `Unique` that `model` no longer declares. Returns their number.
 
     `names` are the stored names of its attributes, joined by commas. Costs a scan, and 1 write unit
     for each guard item.
@@ -312,7 +312,7 @@ class _Check:
     report: Report = field(default_factory=Report)
 
     def collect(self) -> None:
-        """Scan the table, or both, and keep what each item claims."""
+        """Scan the table, or both tables, and collect the claims of the items."""
         guards = self.model._guard_table()
         names = [*self.model.key_attribute_names(), guards.key_name, *GUARD_ATTRIBUTES]
         attributes = dict.fromkeys([*names, *self._stored_names()])
@@ -343,7 +343,7 @@ class _Check:
             self.report.unusable_example = self.report.unusable_example or (pk, unusable)
 
     def _is_strange(self, key: str, item: Item) -> bool:
-        """Whether it is not an item of the model, such as a guard item of a former `Unique`."""
+        """Whether it is neither an item nor a guard item of a declared `Unique`."""
         return SEPARATOR in key and not any(name in item for name in self._stored_names())
 
     def confirm(self) -> None:
@@ -367,7 +367,7 @@ class _Check:
                 decides = False
 
     def _confirmed(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
-        """What is wrong, each with whether it was repaired; nothing if it no longer is."""
+        """The confirmed findings, each with whether it was repaired."""
         key, pks, decides = suspect
         attempts = REPAIR_ATTEMPTS if self.repair else 0
         while True:

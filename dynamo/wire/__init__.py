@@ -1,6 +1,6 @@
-"""Items as DynamoDB has them. Nothing here sends a request.
+"""Items in the form of DynamoDB. Nothing here sends a request.
 
-`types` are values, items and requests as they are sent; `attributes` declares typed values, and
-`fields` shows them to Django; `values` is the one stored form of a value, with sizes and digests;
-`updates` is what a write changes and requires.
+`types` has the types of values, items and requests; `attributes` declares typed values, and
+`fields` represents them as Django's fields; `values` has the stored form of values, sizes and
+digests; `updates` has the changes and conditions of writes.
 """

@@ -20,7 +20,7 @@ editable          False: forms leave it out
 sensitive         True: the admin neither shows nor logs it
 attr_name         the stored name, if it differs
 
-PynamoDB's own attributes work as well. They have no options, so forms derive theirs.
+PynamoDB's own attributes work as well. They have no options, so forms use defaults.
 """
 
 import json
@@ -66,12 +66,12 @@ _INSTEAD = {
 }
 
 
-#: How similar a misspelled name is at least, as `difflib` measures it: one wrong letter of four.
+#: The least similarity of a misspelled name, as `difflib` measures it: one wrong letter of four.
 _NEAR = 0.75
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The one of the `known` names that was probably meant by `name`; empty if none is similar."""
+    """The name among `known` that `name` probably means; empty if none is similar."""
     return next(iter(get_close_matches(name, known, 1, _NEAR)), "")
 
 
@@ -147,7 +147,7 @@ class FormAttribute(Attribute[Value]):
         if default is not None and (null or callable(default)):
             default, default_for_new = None, default
         for item in (default, default_for_new):
-            # As in dataclasses: what Python can hash is meant not to change.
+            # As in dataclasses, a default must be hashable, because it must not change.
             try:
                 hash(item)
             except TypeError:
@@ -215,12 +215,15 @@ class TextAttribute(FormAttribute[str]):
         return super().serialize(str(value) if isinstance(value, Promise) else value)
 
     def stored(self, value: str) -> str:
-        # The plain text, also of a member of an enumeration, whose `str` may be its name.
+        # The plain text. A member of an enumeration may have its name as `str`.
         return str.__str__(value)
 
 
 class IntegerAttribute(FormAttribute[int]):
-    """An integer, stored as N. Exact, unlike PynamoDB's NumberAttribute, which uses floats."""
+    """An integer, stored as N.
+
+    It is exact, unlike PynamoDB's NumberAttribute, which uses floats.
+    """
 
     attr_type = NUMBER
     value_types = (int,)
@@ -231,7 +234,7 @@ class IntegerAttribute(FormAttribute[int]):
 
     def deserialize(self, value: str) -> int:
         exact = Decimal(value)
-        # The integer of 1e9999999 has ten million digits. Integers of DynamoDB have at most 126.
+        # The integer 1e9999999 has ten million digits. Integers of DynamoDB have at most 126.
         if not exact.is_finite() or exact.adjusted() > 125:
             raise ValueError(f"{value} is not a number of DynamoDB.")
         number = int(exact)
@@ -263,7 +266,7 @@ class DecimalAttribute(FormAttribute[Decimal]):
 
 
 def number_text(number: Decimal | float | str) -> str:
-    """The one text of a number, which DynamoDB returns: `1.5` for 1.50, `100` for 1E+2, `0` for -0.
+    """The text that DynamoDB returns for a number: `1.5` for 1.50, `100` for 1E+2, `0` for -0.
 
     Raises:
         ValueError: DynamoDB cannot store it exactly.
@@ -271,7 +274,7 @@ def number_text(number: Decimal | float | str) -> str:
     if type(number) is int and abs(number) < 10**_NUMBERS.prec:
         return str(number)
     try:
-        # A float is the number that it is written as.
+        # A float stands for the decimal number that Python prints.
         number = Decimal(float.__repr__(number) if isinstance(number, float) else number)
         exact = number.normalize(_NUMBERS)
         if not exact.is_finite():
@@ -315,7 +318,7 @@ class DateTimeAttribute(FormAttribute[datetime]):
 
     Times that other programs wrote are read as well, in ISO 8601 with a date, a time and `Z` or an
     offset: `2026-11-21T11:00:00+01:00`. DynamoDB compares texts, so keys, conditions and the order
-    of an index are right for the form above only.
+    of an index are correct only for the form above.
     """
 
     attr_type = STRING
@@ -338,7 +341,7 @@ class DateTimeAttribute(FormAttribute[datetime]):
 
 
 class JSONAttribute(FormAttribute[Any]):
-    """Anything that JSON can hold, stored as a text in JSON, as PynamoDB's JSONAttribute does."""
+    """Any value that JSON has, stored as a JSON text like that of PynamoDB's JSONAttribute."""
 
     attr_type = STRING
     value_types = (object, bool)

@@ -1,4 +1,4 @@
-"""`_meta` of a model: what Django's forms, auth and admin read of a model of `django.db`."""
+"""`_meta` of a model, as Django's forms, auth and admin read it from a model of `django.db`."""
 
 import math
 from datetime import datetime
@@ -34,7 +34,7 @@ class NumberField(forms.FloatField):
             exact = Decimal(text)
             if exact == int(exact):
                 return int(exact)
-            # Otherwise a float cannot hold it.
+            # Otherwise, a float cannot represent it.
             if exact == Decimal(repr(number)):
                 return number
         raise ValidationError(self.error_messages["invalid"], code="invalid")
@@ -81,7 +81,7 @@ class AttributeField(models.Field):
         return super().formfield(*args, **own | options)
 
     def clean(self, value: object, model_instance: Any) -> object:
-        """As Django's, but the value of an object is converted only if it has another type."""
+        """Like Django's method, but converts the value of an object only if it has another type."""
         if model_instance is None or not self._has_type(value):
             value = self.to_python(value)
         self.validate(value, model_instance)
@@ -114,13 +114,13 @@ class _Number(models.FloatField):
 
 class _Decimal(models.DecimalField):
     def run_validators(self, value: Any) -> None:
-        # An int is a value of a DecimalAttribute, but Django's validators take Decimals alone.
+        # An int is a value of a DecimalAttribute, but Django's validators accept only Decimals.
         super().run_validators(self.to_python(value))
 
 
 class _DateTime(models.DateTimeField):
     def to_python(self, value: object) -> datetime | None:
-        """As a form's field does: a time without a zone is in the current one."""
+        """Like a form's field: a time without a zone is in the current time zone."""
         return from_current_timezone(super().to_python(value))
 
 
@@ -136,7 +136,7 @@ class _NotEditable(_JSON):
         return models.Field.formfield(self, *args, **options) if "form_class" in options else None
 
 
-#: The first class of an attribute that is a key here decides.
+#: The first class in an attribute's MRO that is a key here counts.
 _KINDS: dict[type, type[models.Field]] = {
     own.TextAttribute: models.CharField,
     own.IntegerAttribute: _Integer,
@@ -211,7 +211,7 @@ def field_of(
 
 @keep_lazy_text
 def _in_sentences(label: str) -> str:
-    """A label as it is written inside of Django's messages."""
+    """A label in the form for Django's messages, inside a sentence."""
     return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
 
 
@@ -221,7 +221,7 @@ class Options:
     abstract = is_composite_pk = False
     swapped = None
     private_fields = many_to_many = local_many_to_many = all_parents = ()
-    # What checks of a ForeignKey to the model read before they report it.
+    # Checks of a ForeignKey to the model read these before they report it.
     unique_together = total_unique_constraints = pk_fields = ()
     constraints = related_objects = ()
 
@@ -240,7 +240,7 @@ class Options:
 
     @property
     def app_label(self) -> str:
-        """The label of its app; its module if that is not in an app."""
+        """The label of its app, or its module if that belongs to no app."""
         return self.app_config.label if self.app_config else self.model.__module__
 
     @property

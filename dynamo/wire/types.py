@@ -1,4 +1,4 @@
-"""Values, items and requests as they are sent: DynamoDB's JSON form.
+"""The types of values, items and requests in DynamoDB's JSON form.
 
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/Welcome.html
 """
@@ -46,13 +46,14 @@ Description: TypeAlias = Mapping[str, Any]
 
 
 class Answer(TypedDict, total=False):
-    """What DynamoDB answers, by operation and by what was asked for."""
+    """An answer of DynamoDB. Its members depend on the operation and the request."""
 
     Item: "dict[str, Typed]"
     Items: "list[dict[str, Typed]]"
     Attributes: "dict[str, Typed]"
     LastEvaluatedKey: "dict[str, Typed]"
-    #: Of TransactGetItems a list with an item for each action, of BatchGetItem by table.
+    #: TransactGetItems returns a list with an item for each action, BatchGetItem the items by
+    #: table.
     Responses: Any
     UnprocessedKeys: Mapping[str, object]
     UnprocessedItems: Mapping[str, object]

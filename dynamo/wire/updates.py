@@ -1,6 +1,6 @@
 """Requests of single items: the changes of an update as data, and conditions.
 
-A condition on an attribute that a stored item may lack holds for the default that it then reads.
+If a stored item lacks an attribute, a condition on it holds for the attribute's default.
 """
 
 import operator
@@ -32,9 +32,9 @@ from dynamo.wire.values import canonical, is_same_value, kind_and_value, typed_v
 Attributes = Sequence[tuple[str, str, Attribute]]
 
 #: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
-Name = Any  # Not a union: dictionaries with texts only would not fit.
+Name = Any  # This is not a union, because a dictionary with only texts would not match it.
 
-#: How the values of a condition are compared, by its operator.
+#: The comparison of the values of a condition, by its operator.
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -50,8 +50,8 @@ _COMPARISONS: dict[str, Callable[..., bool]] = {
 class Update:
     """Sets values (None removes one), and counts numbers up.
 
-    `add` counts up from 0, or from the stored number; `count` from a start of its own: each entry
-    is (start, step), and the first result is start + step.
+    `add` counts up from the stored number, or from 0. `count` has its own starts: an entry is
+    (start, step), and the first result is start + step.
     """
 
     set: Mapping[Name, Typed | None] = field(default_factory=dict)
@@ -60,10 +60,10 @@ class Update:
 
     @classmethod
     def of_actions(cls, actions: Iterable[Action]) -> Self:
-        """What PynamoDB's `actions` do: each sets a value, removes one, or adds to a number.
+        """The update of PynamoDB's `actions`, which set or remove a value, or add to a number.
 
         Raises:
-            TypeError: one does something else.
+            TypeError: an action does something else.
         """
         set_: dict[Name, Typed | None] = {}
         add: dict[Name, Typed] = {}
@@ -79,7 +79,7 @@ class Update:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether doing it twice does no more than doing it once."""
+        """Whether doing it twice has the same effect as doing it once."""
         return not (self.add or self.count)
 
     def request(
@@ -132,7 +132,7 @@ class Update:
         )
 
     def is_done(self, stored: Item | None) -> bool:
-        """Whether `stored` has what this sets, and none of what it removes.
+        """Whether `stored` has the values that this sets, and none of those that it removes.
 
         False if that cannot be told, because this counts up.
         """
@@ -152,7 +152,9 @@ def conditional(
     names: Mapping[str, str] | None = None,
     values: Mapping[str, Typed] | None = None,
 ) -> Request:
-    """The `request` under `condition`; unless it says otherwise, its refusal shows the stored item.
+    """The `request` with `condition`.
+
+    Its refusal contains the stored item, unless it says otherwise.
 
     A condition in text uses the placeholders `names` and `values`.
     """
@@ -196,12 +198,13 @@ def check_condition(condition: object) -> None:
 
 
 def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
-    """The `condition` of a stored item with `attributes`, as it holds for the values that are read.
+    """The `condition` on a stored item in the form that also holds for defaults of `attributes`.
 
     `exists`, `does_not_exist` and `is_type` concern what is stored, and are not changed.
 
     Raises:
-        TypeError: it asks for the size or a part of an attribute with a default, or is not one.
+        TypeError: it uses the size or a part of an attribute with a default, or it is not a
+            condition.
     """
     check_condition(condition)
     if isinstance(condition, (And, Or, Not)):

@@ -1,4 +1,4 @@
-"""Values and items as DynamoDB has them: their one stored form, sizes and digests."""
+"""Values and items in the form of DynamoDB: their stored form, sizes and digests."""
 
 import base64
 import hashlib
@@ -31,13 +31,13 @@ def text_of(item: Item | None, name: str) -> str:
 
 
 def as_written(attribute: Attribute, typed: Typed) -> Typed:
-    """The stored value `typed` as `attribute` writes it: other programs may write another text.
+    """The stored value `typed` as `attribute` writes it. Other programs may write another text.
 
     Raises:
         ValueError: it is not a value of the attribute.
     """
     if type(attribute) is TextAttribute:
-        return typed  # a text has only one form, unless a subclass stores another one
+        return typed  # a text has only one form, unless a subclass changes it
     try:
         return typed_value(attribute, value_of(attribute, typed)) or {}
     except UNUSABLE as error:
@@ -51,18 +51,18 @@ def value_of(attribute: Attribute[T], typed: Typed) -> T:
 
 
 def typed_value(attribute: Attribute, value: object) -> Typed | None:
-    """The `value` of `attribute` in its one stored form; None if it is not stored.
+    """The `value` of `attribute` in its stored form; None if it is not stored.
 
     Raises:
         ValueError, TypeError: it cannot be stored. The message names the attribute.
     """
     try:
-        # An empty set is not stored either: its value is None.
+        # An empty set is not stored either, so its value is None.
         stored = None if value is None else attribute.serialize(value)
         if stored is None:
             return None
         if isinstance(stored, list) and isinstance(value, (str, bytes)):
-            # PynamoDB would store its letters.
+            # PynamoDB would store each letter as an element.
             raise TypeError(f"Give a set or a list, not {type(value).__name__}.")
         if isinstance(attribute, JSONAttribute):
             # PynamoDB's attribute writes NaN, which is not JSON.
@@ -135,7 +135,10 @@ def canonical(typed: Typed) -> Typed:
 
 
 def _encodable(text: str) -> str:
-    """The `text`. Raises TypeError if it is not one, UnicodeEncodeError for a lone surrogate."""
+    """Returns `text`.
+
+    Raises TypeError for other values, UnicodeEncodeError for a lone surrogate.
+    """
     if not isinstance(text, str):
         raise TypeError(f"A text is str, not {type(text).__name__}.")
     if not text.isascii():
@@ -144,7 +147,7 @@ def _encodable(text: str) -> str:
 
 
 def is_same_value(one: Typed | None, other: Typed | None) -> bool:
-    """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
+    """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB. None is an absent value."""
     if one is None or other is None:
         return one == other
     return one == other or canonical(one) == canonical(other)
@@ -169,7 +172,7 @@ def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
 
 
 def encoded(value: object) -> str:
-    """An item, or something with items, in DynamoDB's JSON, in one line; bytes are Base64."""
+    """The DynamoDB JSON of an item, or of a value with items, in one line; bytes are Base64."""
     return json.dumps(value, default=as_base64, ensure_ascii=False)
 
 
@@ -221,7 +224,7 @@ def _value_bytes(value: Typed) -> int:
 
 
 def fits_key(value: object, limit_bytes: int = PARTITION_KEY_MAX_BYTES) -> bool:
-    """Whether a key can have this value: a number of DynamoDB, or bytes of a text within limits."""
+    """Whether a key can have this value: a valid number, or text or bytes of a valid length."""
     try:
         if isinstance(value, (Decimal, float, int)):
             number_text(value)

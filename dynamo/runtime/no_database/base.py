@@ -1,6 +1,6 @@
-"""The engine of a project without a relational database: it refuses everything, in words.
+"""The database engine of a project without a relational database. Every use raises an error.
 
-`DynamoConfig` puts it where Django has one that says that DATABASES is wrong.
+`DynamoConfig` uses it instead of Django's dummy engine, whose error says that DATABASES is wrong.
 """
 
 from typing import Any, NoReturn
@@ -23,7 +23,7 @@ def has_database() -> bool:
 
 
 def use_here() -> None:
-    """Refuse in words what needs a relational database, if the project has none."""
+    """Raise a clear error for every use of a relational database, if the project has none."""
     for options in _settings():
         if options["ENGINE"] == _DJANGOS:
             options["ENGINE"] = _OURS
