@@ -25,7 +25,7 @@ from invoices.exceptions import (
     NotPaid,
 )
 from invoices.models import CustomerItem, InvoiceItem, InvoiceState, SellerProfile
-from invoices.store.customers import add_customer, change_customer
+from invoices.store.customers import add_customer
 from invoices.store.sellers import open_profile, profile_of
 from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from locks import LockChanged
@@ -221,7 +221,7 @@ def _customer() -> CustomerItem:
 def _of_customer(name: str, api: str, act: Callable[..., object], deleted: Any) -> Operation:
     refusals: Refusals = {
         "changed since": (
-            lambda item: change_customer(CustomerItem.get(item.account, item.id), Customer("Eve")),
+            lambda item: CustomerItem.get(item.account, item.id).change(name="Eve"),
             CustomerItem.Stale,
         ),
         "deleted since": (lambda item: CustomerItem.get(item.account, item.id).delete(), deleted),
@@ -282,12 +282,6 @@ INVOICES = [
         _paid_invoice,
         api=UPDATE,
         refusals={"paid on another day": (_pay_later, NotPaid)},
-    ),
-    _of_customer(
-        "change_customer",
-        UPDATE,
-        partial(change_customer, customer=Customer("Carol", number="7")),
-        CustomerItem.Stale,
     ),
     _of_customer("delete_customer", DELETE, CustomerItem.delete, None),
     Operation(

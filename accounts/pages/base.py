@@ -181,7 +181,8 @@ class FormPageMixin(FormView):
         wrong = [bound for bound in visible if bound.errors]
         for bound in visible:
             bound.field.widget.attrs.pop("autofocus", None)
-        (wrong or visible)[0].field.widget.attrs["autofocus"] = True
+        for bound in (wrong or visible)[:1]:
+            bound.field.widget.attrs["autofocus"] = True
         return super().form_invalid(form)
 
 

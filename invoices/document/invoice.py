@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, ClassVar, Literal
 
@@ -340,32 +340,24 @@ TYPED_FIELDS: dict[str, InputAttribute[object]] = _CUSTOMER_FIELDS | _OTHER_FIEL
 def draft_of(
     values: Mapping[str, Any], lines: Iterable[Line], issued_on: date | None = None
 ) -> Draft:
-    """The draft of clean values by the names of `TYPED_FIELDS`."""
-    customer = typed_customer(
-        {declared.name: values[key] for key, declared in _CUSTOMER_FIELDS.items()}
-    )
-    others = {name: values[name] for name in _OTHER_FIELDS}
-    return Draft(customer=customer, lines=tuple(lines), issued_on=issued_on, **others)
+    """The draft of clean values by the names of `TYPED_FIELDS`.
 
-
-def typed_customer(values: Mapping[str, Any]) -> Customer:
-    """The customer of clean values by name, with the VAT ID as its country writes it.
-
-    A text that is not a VAT ID stays; see `check_customer`.
+    The VAT ID of the customer is as its country writes it.
     """
-    customer = Customer(**values)
+    about = {declared.name: values[key] for key, declared in _CUSTOMER_FIELDS.items()}
+    # A text that is not a VAT ID stays; see `check_customer`.
     with suppress(ValidationError):
-        vat_id = clean_vat_id_of_customer(customer.vat_id, customer.country)
-        return replace(customer, vat_id=vat_id)
-    return customer
+        about["vat_id"] = clean_vat_id_of_customer(about["vat_id"], about["country"])
+    others = {name: values[name] for name in _OTHER_FIELDS}
+    return Draft(customer=Customer(**about), lines=tuple(lines), issued_on=issued_on, **others)
 
 
-def check_customer(customer: Customer, prefix: str = "customer_") -> None:
-    """Raises ValidationError at the field `vat_id` if it is not a VAT ID."""
+def check_customer(customer: Customer) -> None:
+    """Raises ValidationError at `customer_vat_id` if it is not a VAT ID."""
     try:
         clean_vat_id_of_customer(customer.vat_id, customer.country)
     except ValidationError as error:
-        raise ValidationError({f"{prefix}vat_id": error}) from error
+        raise ValidationError({"customer_vat_id": error}) from error
 
 
 def check_dates(contents: Contents, issued_at: date) -> None:

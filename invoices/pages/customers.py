@@ -1,5 +1,7 @@
 """The pages and forms of the address book. They show the customers of the signed-in account."""
 
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -9,9 +11,10 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import TemplateView
 
-from dynamo.forms import RequestIdForm
+from dynamo.forms import ModelForm, RequestIdForm
 from invoices.document.fields import fields_of
-from invoices.document.invoice import NAME_MAX_LENGTH, Customer, check_customer, typed_customer
+from invoices.document.identifiers import clean_vat_id_of_customer
+from invoices.document.invoice import NAME_MAX_LENGTH, Customer
 from invoices.models import CustomerItem
 from invoices.pages.base import LongPageMixin, OwnFormView, OwnInvoicesMixin, SellerMixin
 from invoices.pages.forms import search_field
@@ -26,29 +29,44 @@ SUGGESTED = 20
 _FIELDS = {item.name: item for item in fields_of(Customer) if item.name != "number"}
 
 
-class VersionForm(forms.Form):
-    """A change of a customer: the version that the page showed."""
+class CustomerFormMixin(forms.BaseForm):
+    """The fields of a customer, as `Customer` declares them."""
 
-    version = forms.IntegerField(
-        required=False, widget=forms.HiddenInput, min_value=0, max_value=2**63
-    )
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        try:
+            if not self.errors:
+                vat_id, country = values["vat_id"] or "", values["country"] or ""
+                values["vat_id"] = clean_vat_id_of_customer(vat_id, country) or None
+        except ValidationError as error:
+            self.add_error("vat_id", error)
+        return values
 
 
-class CustomerForm(VersionForm, RequestIdForm):
-    """A customer. The form of a new one has a request id, that of a stored one its version."""
-
+class NewCustomerForm(CustomerFormMixin, RequestIdForm):
     request_id_salt = "invoices.customer"
 
-    def clean(self) -> dict[str, object]:
-        if not self.errors.keys() & _FIELDS.keys():
-            check_customer(self.customer(), prefix="")
-        return self.cleaned_data
 
-    def customer(self) -> Customer:
-        return typed_customer({name: self.cleaned_data[name] for name in _FIELDS})
+class CustomerForm(CustomerFormMixin, ModelForm[CustomerItem]):
+    class Meta:
+        model = CustomerItem
+        fields = tuple(_FIELDS)
 
 
-CustomerForm.base_fields |= {name: field.form_field() for name, field in _FIELDS.items()}
+for _form in (NewCustomerForm, CustomerForm):
+    _form.base_fields |= {
+        # Nothing is stored for a blank field.
+        name: field.form_field(null=not field.is_required, default=None)
+        for name, field in _FIELDS.items()
+    }
+
+
+class DeleteForm(ModelForm[CustomerItem]):
+    """The confirmation that a customer is deleted, as the page showed it."""
+
+    class Meta:
+        model = CustomerItem
+        fields = ()
 
 
 class SearchForm(forms.Form):
@@ -74,7 +92,7 @@ class CustomerNewView(SellerMixin, LongPageMixin, OwnFormView):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
-    form_class = CustomerForm
+    form_class = NewCustomerForm
 
     @cached_property
     def customer(self) -> Customer | None:
@@ -94,9 +112,10 @@ class CustomerNewView(SellerMixin, LongPageMixin, OwnFormView):
         usual = Customer("", country=self.profile.country or "")
         return vars(self.customer or usual)
 
-    def act(self, form: CustomerForm) -> HttpResponse:
+    def act(self, form: NewCustomerForm) -> HttpResponse:
+        customer = Customer(**{name: form.cleaned_data[name] or "" for name in _FIELDS})
         request_id = form.cleaned_data["request_id"]
-        item = book.add_customer(self.account, form.customer(), request_id=request_id)
+        item = book.add_customer(self.account, customer, request_id=request_id)
         text = _("Customer %(number)s was added.")
         return self.redirect(text, "customer_list", number=item.number)
 
@@ -120,8 +139,8 @@ class CustomerFormView(OwnFormView):
     def item(self) -> CustomerItem:
         return CustomerItem.get(self.account, str(self.kwargs["id"]))
 
-    def get_initial(self) -> dict[str, object]:
-        return {"version": self.item.version}
+    def get_form_kwargs(self) -> dict[str, object]:
+        return super().get_form_kwargs() | {"instance": self.item}
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         return super().get_context_data(item=self.item, **kwargs)
@@ -132,9 +151,6 @@ class CustomerView(LongPageMixin, CustomerFormView):
 
     template_name = "invoices/customer.html"
     form_class = CustomerForm
-
-    def get_initial(self) -> dict[str, object]:
-        return super().get_initial() | vars(book.customer_of(self.item))
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Add the newest invoices to this name, as many as one search finds."""
@@ -148,17 +164,8 @@ class CustomerView(LongPageMixin, CustomerFormView):
         return super().get_context_data(**kwargs)
 
     def act(self, form: CustomerForm) -> HttpResponse:
-        # The write requires the version that the page showed, which may be older than the stored
-        # one. No item has version 0.
-        self.item.expect_version(form.cleaned_data["version"] or 0)
-        try:
-            book.change_customer(self.item, form.customer())
-        except CustomerItem.Stale as error:
-            text = _(
-                "This customer was changed or deleted meanwhile. Nothing was saved. Open the "
-                "customer again and repeat your changes."
-            )
-            raise ValidationError(text) from error
+        if form.try_save() is None:
+            return self.form_invalid(form)
         return self.redirect(_("The customer was saved."), "customer_list")
 
 
@@ -166,13 +173,12 @@ class CustomerDeleteView(CustomerFormView):
     """Deletes a customer after a confirmation."""
 
     template_name = "invoices/customer_delete.html"
-    form_class = VersionForm
+    form_class = DeleteForm
 
-    def act(self, form: VersionForm) -> HttpResponse:
-        self.item.expect_version(form.cleaned_data["version"] or 0)
+    def act(self, form: DeleteForm) -> HttpResponse:
         try:
-            self.item.delete()
-        except CustomerItem.Stale:
-            text = _("The customer was changed meanwhile. Nothing was deleted.")
-            return self.redirect(text, "customer", self.item.id, level=messages.ERROR)
+            form.instance.delete()
+        except CustomerItem.Stale as error:
+            form.add_refusal(error)
+            return self.form_invalid(form)
         return self.redirect(_("The customer was deleted."), "customer_list")

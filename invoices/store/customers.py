@@ -16,7 +16,7 @@ from pynamodb.expressions.operand import Path
 
 from accounts.exceptions import StaleUser
 from accounts.models import account_model
-from dynamo import Busy, Refused, Transaction, ensure
+from dynamo import Busy, Refused, Transaction
 from dynamo.client import bulk
 from dynamo.client.bulk import query_pages
 from dynamo.client.retries import pause_seconds
@@ -99,19 +99,6 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
                 raise
         time.sleep(pause_seconds(attempt))
     raise Busy("an addition to an address book")
-
-
-def change_customer(
-    item: CustomerItem, customer: Customer, *, write: Transaction | None = None
-) -> None:
-    """Give the stored customer other values; it keeps its number. Costs 1 request, 1 write unit.
-
-    Alone, it may be repeated with the same copy and the same values.
-
-    Raises:
-        CustomerItem.Stale: it was changed or deleted since `item` was read.
-    """
-    ensure(item, write=write, **_values_of(replace(customer, number=item.number)))
 
 
 def list_customers(account: str, search: str = "", *, after: str = "", limit: int = SHOWN) -> Found:

@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem
-from invoices.pages.customers import CustomerForm
+from invoices.pages.customers import NewCustomerForm
 from invoices.store.lists import all_invoices
 from tests.invoice_factories import sell_as, stored_numbers
 from tests.invoices.forms import LINE, NEW, typed
@@ -314,7 +314,7 @@ def test_a_customer_without_a_country_is_taken_for_a_domestic_one(
     customers = "/invoices/customers/new/"
     assert '<option value="DE" selected>' in client.get(customers).content.decode()
     for name, country in (("Bob", ""), ("Chloé", "FR")):
-        request_id = CustomerForm.new_request_id()
+        request_id = NewCustomerForm.new_request_id()
         client.post(customers, {"name": name, "country": country, "request_id": request_id})
     for name, country in (("Bob", "DE"), ("Chloé", "FR")):
         found = client.post(NEW, typed(customer_name=name, find_customer="1"))

@@ -21,7 +21,7 @@ from accounts.models import User
 from accounts.services import deactivate
 from dynamo.forms import RequestIdForm
 from invoices.pages.changes import SendForm
-from invoices.pages.customers import CustomerForm
+from invoices.pages.customers import NewCustomerForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.invoices.forms import typed
@@ -175,7 +175,7 @@ ROWS = {
     "invoices_zip": own(405, DAY.year),
     "customer_list": own(),
     "customer_names": own(),
-    "customer_new": own("customer_list", sent=with_id(CustomerForm, name="Bob")),
+    "customer_new": own("customer_list", sent=with_id(NewCustomerForm, name="Bob")),
     # It has none.
     "customer": own(404, LOOKED_AT, get=404),
     "customer_delete": own(404, LOOKED_AT, get=404),

@@ -1,7 +1,6 @@
 """Every operation works on counters and invoices of released versions."""
 
 import json
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +13,6 @@ from invoices.exceptions import AlreadyCredited, AlreadyVoided, InvoiceRequestRe
 from invoices.store.customers import (
     add_customer,
     all_customers,
-    change_customer,
     delete_address_book,
     list_customers,
 )
@@ -128,7 +126,7 @@ def test_a_paid_and_a_credited_invoice_and_the_credit_note_are_so_still(stored: 
 def test_the_address_book_is_read_changed_and_deleted(stored: Stored, account: str) -> None:
     assert [*all_customers(account)] == [CUSTOMER]
     item = add_customer(account, CUSTOMER, request_id="form of a customer")
-    change_customer(item, replace(CUSTOMER, name="Meier"))
+    item.change(name="Meier")
 
     assert [found.name for found in list_customers(account, "mei").customers] == ["Meier"]
     delete_address_book(account)
