@@ -1,6 +1,6 @@
 """System checks of the settings of accounts.
 
-Those with a W, except W006, and E001 need `check --deploy`.
+Those with a W, except W005, and E001 need `check --deploy`.
 
 accounts.E001   no site origin is configured: no mail can be sent
 accounts.E002   there is no such setting
@@ -12,8 +12,7 @@ accounts.W001   behind a proxy, all visitors count as one client
 accounts.W002   mail is not configured: users cannot confirm an address or reset a password
 accounts.W003   a sign-up tells whether an email address is known
 accounts.W004   a new email address counts before its owner has confirmed it
-accounts.W005   a limit refuses every attempt
-accounts.W006   a template has no effect, because its app comes after `accounts`
+accounts.W005   a template has no effect, because its app comes after `accounts`
 """
 
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.functional import Promise
 from django.utils.module_loading import import_string
 
-from accounts.conf import DEFAULTS, LIMITS, limit_of, parsed_limit
+from accounts.conf import DEFAULTS, LIMITS, parsed_limit
 from dynamo.wire.attributes import nearest
 
 _DEFAULT_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -83,7 +82,7 @@ def _hidden_templates() -> Iterator[Warning]:
         for path in folder.rglob("*.*"):
             if (home / path.relative_to(folder)).is_file():
                 hint = f"Put {config.name} before accounts in INSTALLED_APPS."
-                yield Warning(f"{path} has no effect.", hint=hint, id="accounts.W006")
+                yield Warning(f"{path} has no effect.", hint=hint, id="accounts.W005")
 
 
 def _unknown_settings() -> Iterator[Error]:
@@ -239,8 +238,3 @@ def _missing_in_production() -> Iterator[CheckMessage]:
         text = "A new email address takes effect before it is confirmed."
         hint = 'Set ACCOUNTS_EMAIL_CHANGE to "confirm".'
         yield Warning(text, hint=hint, id="accounts.W004")
-    allowed = {name: limit_of(name) for name in LIMITS}
-    if limits := ", ".join(name for name, limit in allowed.items() if limit and not limit[0]):
-        text = f"Limits of 0 times refuse every attempt: {limits}."
-        hint = "Give them a number of times in ACCOUNTS_LIMITS, or None for no limit."
-        yield Warning(text, hint=hint, id="accounts.W005")

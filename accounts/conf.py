@@ -95,7 +95,7 @@ def parsed_limit(value: object) -> tuple[int, int] | None:
     """
     if isinstance(value, tuple):
         times, seconds = value
-        if int(times) < 0 or int(seconds) <= 0:
+        if int(times) <= 0 or int(seconds) <= 0:
             raise ValueError("must have a number of times and of seconds")
         return int(times), int(seconds)
     text = "off" if value is None else str(value).lower()

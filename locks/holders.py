@@ -3,18 +3,24 @@
 A process holds one lock, and each item that it works on names that lock and its fencing token.
 Therefore, one heartbeat keeps all of them, and a process that died is noticed once, not once per
 item. Every write to such an item requires that the item names the writer. `uploads` and `outbox` do
-this; `locks.registry.HolderWatch` tells others when a holder is gone.
+this; `HolderWatch` tells others when a holder is gone.
 """
 
 import logging
+import math
 import threading
+import time
 import uuid
 from typing import NamedTuple
 
 from dynamo import DynamoError
-from locks.exceptions import LeaseLost
+from dynamo.runtime.clock import now
+from locks import requests
+from locks.exceptions import LeaseLost, LockChanged
 from locks.leases import Lease
 from locks.lock import LEASE_SECONDS, Lock
+from locks.models import RELEASED
+from locks.registry import Watch
 
 log = logging.getLogger(__name__)
 
@@ -78,3 +84,49 @@ class ProcessLease:
             return  # another process has removed it
         except DynamoError as error:
             log.warning("The lock %r was not removed: %s", lease.name, error)
+
+
+class HolderWatch(Watch):
+    """Watches a holder until it is gone.
+
+    For a process that wants what the holder worked on, not the lock itself.
+    """
+
+    def __init__(self, holder: Holder) -> None:
+        super().__init__()
+        self._holder = holder
+
+    def is_gone(self) -> bool:
+        """Read the lock once: did the holder release it, lose it, or let a whole lease pass?
+
+        If so, it renews no more, and no transaction commits under its lease: after a whole lease
+        the lock is deleted, because a holder that was only slow could still renew it. Costs 1
+        request and 1 read unit; 1 request and 1 write unit more, once, to delete the lock.
+
+        Raises:
+            DamagedItem: the lock has no usable lease.
+            Unavailable: no answer; a later look will tell.
+        """
+        lock = requests.read(self._holder.lease)
+        if lock is None or lock.released == RELEASED or lock.fence != self._holder.fence:
+            return True
+        if not self.saw_whole_lease(lock, now()):
+            return False
+        try:
+            requests.break_seen(self._holder.lease, lock.stored, delete=True)
+        except LockChanged:
+            # The holder has just renewed the lock.
+            return False
+        return True
+
+    def wait_until_gone(self, poll_seconds: float) -> bool:
+        """Watch the holder for up to one lease; return whether it is gone.
+
+        False if it renewed, or if it is a claim. Costs one `is_gone` every `poll_seconds`, and
+        raises the same.
+        """
+        while not self.is_gone():
+            if self.has_renewed or self.ends_at == math.inf:
+                return False
+            time.sleep(max(0.0, min(poll_seconds, self.ends_at - now())))
+        return True

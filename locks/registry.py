@@ -8,7 +8,6 @@ Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database
 """
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from typing import TypeVar
 
 from dynamo import DamagedItem, Transaction, Unavailable
 from dynamo.client import bulk
-from dynamo.runtime.clock import now
 from dynamo.wire.types import Item
 from locks import requests
 from locks.exceptions import LockChanged, UnknownLock
@@ -85,53 +83,6 @@ class Watch:
             self.ends_at = at + lease_seconds_of(stored)
             self._seen = stored
         return at >= self.ends_at
-
-
-class HolderWatch(Watch):
-    """Watches the holder of the lock `name` with the fencing token `fence` until it is gone.
-
-    For a process that wants what the holder worked on, not the lock itself.
-    """
-
-    def __init__(self, name: str, fence: int) -> None:
-        super().__init__()
-        self._name = name
-        self._fence = fence
-
-    def is_gone(self) -> bool:
-        """Read the lock once: did the holder release it, lose it, or let a whole lease pass?
-
-        If so, it renews no more, and no transaction commits under its lease: after a whole lease
-        the lock is deleted, because a holder that was only slow could still renew it. Costs 1
-        request and 1 read unit; 1 request and 1 write unit more, once, to delete the lock.
-
-        Raises:
-            DamagedItem: the lock has no usable lease.
-            Unavailable: no answer; a later look will tell.
-        """
-        lock = requests.read(self._name)
-        if lock is None or lock.released == RELEASED or lock.fence != self._fence:
-            return True
-        if not self.saw_whole_lease(lock, now()):
-            return False
-        try:
-            requests.break_seen(self._name, lock.stored, delete=True)
-        except LockChanged:
-            # The holder has just renewed the lock.
-            return False
-        return True
-
-    def wait_until_gone(self, poll_seconds: float) -> bool:
-        """Watch the holder for up to one lease; return whether it is gone.
-
-        False if it renewed, or if it is a claim. Costs one `is_gone` every `poll_seconds`, and
-        raises the same.
-        """
-        while not self.is_gone():
-            if self.has_renewed or self.ends_at == math.inf:
-                return False
-            time.sleep(max(0.0, min(poll_seconds, self.ends_at - now())))
-        return True
 
 
 class State(Enum):

@@ -11,11 +11,12 @@ from django.utils.translation import gettext, gettext_lazy as _
 from dynamo import Page, Transaction, admin
 from dynamo.admin.changelist import ChangeList, Filter
 from dynamo.admin.identity import DamagedRow
+from outbox.backend import all_queues, partitions
 from outbox.exceptions import NotFailed
 from outbox.framework import TaskResultDoesNotExist
 from outbox.models import FAILED, RECORD, TaskItem
 from outbox.steps import discard, find, restart
-from outbox.worker import all_queues, partitions, stored_tasks
+from outbox.worker import stored_tasks
 
 #: Columns or actions: names, or functions.
 Names = Sequence[str | Callable[..., object]]

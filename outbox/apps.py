@@ -18,12 +18,13 @@ class OutboxConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect the system check and `runserver`, without importing models."""
-        from outbox import checks  # noqa: F401 - registers them
+        from outbox import backend  # noqa: F401 - registers it
 
         serving.connect(self._run_tasks)
 
     def _run_tasks(self, **_signal: object) -> None:
-        from outbox.worker import Worker, own_backends
+        from outbox.backend import own_backends
+        from outbox.worker import Worker
 
         if own_backends():
             run = Worker(stop=self.stop).run

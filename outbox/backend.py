@@ -1,8 +1,14 @@
-"""The backends: tasks in DynamoDB, and tasks that the process itself runs at once."""
+"""The backends: tasks in DynamoDB, and tasks that the process itself runs at once.
+
+System checks, the second under the tag `dynamodb` as those of `dynamo.tables`:
+
+outbox.E001   OPTIONS in TASKS cannot be used
+outbox.W001   a task has waited for long: most likely no worker runs
+"""
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -15,8 +21,9 @@ from django.utils.module_loading import import_string
 from dynamo import DynamoError, Transaction, joined
 from dynamo.runtime.threads import in_thread
 from outbox import framework
-from outbox.framework import BaseTaskBackend, InvalidTask, base, signals
-from outbox.models import QUEUE_MAX_LENGTH
+from outbox.exceptions import UnknownQueue
+from outbox.framework import BaseTaskBackend, InvalidTask, base, signals, task_backends
+from outbox.models import QUEUE_MAX_LENGTH, partition_of
 from outbox.steps import LONG_SECONDS, find, result_of, store, waited_seconds
 from outbox.tasks import Retry, Task, new_result
 
@@ -181,6 +188,47 @@ class TaskBackend(BaseTaskBackend):
         hint = f"There are BACKEND, QUEUES and OPTIONS; the options are {', '.join(DEFAULTS)}."
         errors = [checks.Error(text, hint=hint, id="outbox.E001") for text in texts]
         return [*super().check(**kwargs), *errors]
+
+
+def own_backends() -> list[TaskBackend]:
+    return [backend for backend in task_backends.all() if isinstance(backend, TaskBackend)]
+
+
+def partitions(queues: Iterable[str] = ()) -> list[str]:
+    """The partitions of `queues`, by default of all queues of all `TaskBackend`s.
+
+    Raises:
+        UnknownQueue: no `TaskBackend` has the queue.
+    """
+    wanted = {*queues}
+    found = {
+        (queue, shard)
+        for backend in own_backends()
+        for queue in backend.queues
+        if queue in wanted or not wanted
+        for shard in range(backend.options["SHARDS"])
+    }
+    for queue in sorted(wanted - {queue for queue, _shard in found}):
+        raise UnknownQueue(queue)
+    return sorted(partition_of(*place) for place in found)
+
+
+def all_queues() -> list[str]:
+    return sorted({queue for backend in own_backends() for queue in backend.queues})
+
+
+@checks.register("dynamodb", deploy=True)
+def check_workers(**_options: object) -> list[checks.CheckMessage]:
+    """Whether tasks wait and nothing runs them. Costs half a read unit per shard."""
+    try:
+        waits = max(map(waited_seconds, partitions()), default=0)
+    except DynamoError:
+        # The check of `dynamo.tables.checks` reports the error.
+        return []
+    if waits < LONG_SECONDS:
+        return []
+    text = f"A task has waited for {waits:,.0f} seconds."
+    return [checks.Warning(text, hint="Run manage.py runtasks.", id="outbox.W001")]
 
 
 def _warn_if_long(partition: str) -> None:

@@ -26,14 +26,13 @@ from dynamo import DamagedItem, DynamoError
 from dynamo.runtime.clock import now as clock_now
 from dynamo.runtime.threads import together
 from dynamo.wire.types import Item
-from locks.holders import Holder, ProcessLease
+from locks.holders import Holder, HolderWatch, ProcessLease
 from locks.lock import LEASE_SECONDS
-from locks.registry import HolderWatch
 from outbox import steps
-from outbox.backend import TaskBackend
-from outbox.exceptions import TaskTooSlow, UnknownQueue, WorkerLost
-from outbox.framework import base, signals, task_backends
-from outbox.models import FAILED, TaskItem, bounds, now, partition_of
+from outbox.backend import all_queues, own_backends, partitions
+from outbox.exceptions import TaskTooSlow, WorkerLost
+from outbox.framework import base, signals
+from outbox.models import FAILED, TaskItem, bounds, now
 from outbox.signals import task_ran, tasks_looked_for
 from outbox.steps import LOST, Attempt, backend_of
 from outbox.tasks import TaskContext
@@ -334,9 +333,7 @@ class Worker:
         for item in held:
             by_holder.setdefault(Holder(item.lease, item.fence), []).append(item)
         has_seen_all = not (self._is_full or self._only_deferred)
-        watches = {
-            holder: self._watches.get(holder) or HolderWatch(*holder) for holder in by_holder
-        }
+        watches = {holder: self._watches.get(holder) or HolderWatch(holder) for holder in by_holder}
         self._watches = ({} if has_seen_all else self._watches) | watches
         has_recovered = False
         for holder, items in by_holder.items():
@@ -395,33 +392,6 @@ class Worker:
         else:
             steps.place_again(item, pause=0)
             log.warning("The task %s was given back.", item.id)
-
-
-def own_backends() -> list[TaskBackend]:
-    return [backend for backend in task_backends.all() if isinstance(backend, TaskBackend)]
-
-
-def partitions(queues: Iterable[str] = ()) -> list[str]:
-    """The partitions of `queues`, by default of all queues of all `TaskBackend`s.
-
-    Raises:
-        UnknownQueue: no `TaskBackend` has the queue.
-    """
-    wanted = {*queues}
-    found = {
-        (queue, shard)
-        for backend in own_backends()
-        for queue in backend.queues
-        if queue in wanted or not wanted
-        for shard in range(backend.options["SHARDS"])
-    }
-    for queue in sorted(wanted - {queue for queue, _shard in found}):
-        raise UnknownQueue(queue)
-    return sorted(partition_of(*place) for place in found)
-
-
-def all_queues() -> list[str]:
-    return sorted({queue for backend in own_backends() for queue in backend.queues})
 
 
 def stored_tasks(

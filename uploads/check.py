@@ -20,8 +20,7 @@ from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned
 from dynamo.wire.types import Item
 from dynamo.wire.values import text_of
 from locks import LeaseLost
-from locks.holders import Holder, ProcessLease
-from locks.registry import HolderWatch
+from locks.holders import Holder, HolderWatch, ProcessLease
 from uploads import claims, s3
 from uploads.claims import Claim, process_lease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
@@ -208,7 +207,7 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
         return None
     if (holder := claims.holder_of(row)) is not None:
         if holder not in gone:
-            gone[holder] = HolderWatch(*holder).wait_until_gone(claims.POLL_SECONDS)
+            gone[holder] = HolderWatch(holder).wait_until_gone(claims.POLL_SECONDS)
         if not gone[holder]:
             return None
     answer = claims.take(url, row.size or 0, lease.current(), holder)

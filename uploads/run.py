@@ -22,8 +22,7 @@ from typing import Self
 from dynamo import DynamoError, TableMissing, Unavailable
 from dynamo.client.tally import CountingPool
 from dynamo.runtime.clock import now
-from locks.holders import Holder
-from locks.registry import HolderWatch
+from locks.holders import Holder, HolderWatch
 from uploads import claims
 from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
@@ -255,7 +254,7 @@ class _HeldFiles:
 
     def add(self, job: Job, holder: Holder) -> None:
         if holder not in self._queues:
-            self._queues[holder] = _HolderQueue(HolderWatch(*holder))
+            self._queues[holder] = _HolderQueue(HolderWatch(holder))
         self._queues[holder].waiting.append(job)
 
     def next_of(self, holder: Holder | None) -> Job | None:

@@ -114,7 +114,7 @@ class Slot:
 class Limit:
     """At most `times` attempts of each `subject` within `seconds`.
 
-    With None as `times`, all attempts are admitted; with 0, every attempt is refused.
+    With None as `times`, all attempts are admitted.
     """
 
     name: str
@@ -136,8 +136,6 @@ class Limit:
         """
         if self.times is None:
             return Slot()
-        if not self.times:
-            raise TooManyAttempts(self.seconds, self.name)
         slot = self._count(self._key(subject), self.times, waits)
         return slot if slot.is_free else self._wait_for_slot(slot)
 

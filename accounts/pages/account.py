@@ -94,7 +94,7 @@ class UsernameChangeView(PasswordConfirmedView):
         return {"username": signed_in(self.request).username}
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
-        username = services.another_username(user, form.cleaned_data["username"])
+        username = form.cleaned_data["username"]
         notify = partial(notices.send, self.request, "username_changed", user)
         change_and_mail(
             partial(services.change_username, user, username),

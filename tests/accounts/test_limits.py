@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.core.checks import run_checks
 
 from accounts.conf import LIMITS
 from accounts.exceptions import TooManyAttempts
@@ -89,22 +88,6 @@ def test_a_limit_that_is_off_refuses_nothing_and_sends_nothing(requests_sent: Re
     off.take("ann").give_back()
     off.clear("ann")
     assert requests_sent.operations == []
-
-
-def test_a_limit_of_no_times_refuses_every_attempt_of_its_kind_and_the_check_says_so(
-    settings: Any, requests_sent: Requests
-) -> None:
-    settings.ACCOUNTS_LIMITS = dict.fromkeys(LIMITS, (0, 60))
-
-    for name in LIMITS:
-        with pytest.raises(TooManyAttempts) as refused:
-            limit(name).take(networks(1)[0])
-        assert (refused.value.limit, refused.value.retry_after_seconds) == (name, 60)
-
-    assert requests_sent.operations == []
-    messages = run_checks(tags=["security"], include_deployment_checks=True)
-    [said] = [message.msg for message in messages if message.id == "accounts.W005"]
-    assert all(name in said for name in LIMITS)
 
 
 def test_any_text_can_be_a_subject_with_its_own_counter() -> None:

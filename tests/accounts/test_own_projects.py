@@ -577,7 +577,7 @@ MIDDLEWARE = site.MIDDLEWARE
         ("ACCOUNTS_LIMITS", None, "ACCOUNTS_LIMITS has a value of a wrong type"),
         ("ACCOUNTS_LIMITS", {"sign_im": "1/1h"}, "there is no limit sign_im"),
         ("ACCOUNTS_LIMITS", {"mail": "often"}, "mail is not a limit"),
-        ("ACCOUNTS_LIMITS", {"mail": (-3, 60)}, "mail is not a limit"),
+        ("ACCOUNTS_LIMITS", {"mail": (0, 60)}, "mail is not a limit"),
         ("MIDDLEWARE", MIDDLEWARE[:8], "MIDDLEWARE lacks"),
         ("MIDDLEWARE", MIDDLEWARE[::-1], "in another order"),
         (

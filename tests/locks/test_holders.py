@@ -8,7 +8,7 @@ import pytest
 from dynamo import DamagedItem
 from dynamo.runtime.clock import now
 from locks import Lease, LeaseLost, Lock
-from locks.registry import HolderWatch
+from locks.holders import Holder, HolderWatch
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken, unaware
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 def watch_of(lease: Lease) -> HolderWatch:
-    return HolderWatch(lease.name, lease.fence)
+    return HolderWatch(Holder(lease.name, lease.fence))
 
 
 @pytest.mark.parametrize("lock", ["absent", "free", "another's"])
@@ -106,12 +106,12 @@ def test_a_holder_that_renews_or_has_a_claim_is_not_waited_for(proxy: FaultProxy
     assert watch.ends_at > ends_at
 
     put("b", ownerName={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
-    assert not HolderWatch("b", 7).wait_until_gone(600)
+    assert not HolderWatch(Holder("b", 7)).wait_until_gone(600)
 
 
 def test_a_damaged_lock_is_reported_at_each_look() -> None:
     put("a", leaseDuration={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
-    watch = HolderWatch("a", 7)
+    watch = HolderWatch(Holder("a", 7))
 
     for _look in range(2):
         with pytest.raises(DamagedItem, match="of locks is damaged: leaseDuration: 'x'"):

@@ -97,8 +97,7 @@ class Command(DynamoCommand):
             with _lease_warnings_off(), _Signals() as signals, lock as lease:
                 code = _run_while_held(lease, self._command, signals, options["grace"])
         except LockTaken as taken:
-            said = _with_its_lease(taken, lock.wait_seconds)
-            raise CommandError(said, returncode=options["conflict_exit_code"]) from taken
+            raise CommandError(str(taken), returncode=options["conflict_exit_code"]) from taken
         except LeaseLost as lost:
             raise CommandError(f"{lost} The command has ended.", returncode=LOST) from lost
         sys.exit(code)
@@ -114,16 +113,6 @@ class Command(DynamoCommand):
             return Lock(options["name"], lease_seconds=lease, wait_seconds=wait, poll_seconds=poll)
         except ValueError as error:
             raise CommandError(str(error), returncode=2) from error
-
-
-def _with_its_lease(taken: LockTaken, wait_seconds: float) -> str:
-    """The error, with a hint if the wait was too short to get the lock of a crashed holder."""
-    if taken.for_ever or wait_seconds >= taken.lease_seconds:
-        return str(taken)
-    return (
-        f"{taken} Its lease of {taken.lease_seconds:g} s is longer than the wait of "
-        f"{wait_seconds:g} s. If the holder crashed, wait longer."
-    )
 
 
 def _exit_code(text: str) -> int:
