@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,7 +18,6 @@ from django.utils.html import format_html
 from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as djangos_text, gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.generic import RedirectView
 from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo.admin.actions import DELETE, REASON, ActionAdmin, as_stored
@@ -27,7 +25,7 @@ from dynamo.admin.identity import TemplateItem, is_sensitive, name_of, with_id
 from dynamo.admin.models import journal_of, list_entries
 from dynamo.admin.options import Context, Fields, user_of
 from dynamo.exceptions import DamagedItem, ErrorWithValues
-from dynamo.forms import M, ModelForm, modelform_factory
+from dynamo.forms import M, ModelForm
 from dynamo.inputs import InputAttribute
 from dynamo.model.objects import VERSION
 from dynamo.transactions import Transaction
@@ -94,23 +92,13 @@ class ModelAdmin(ActionAdmin[M]):
     # URLs -----------------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        views = {
-            "changelist": ("", self.changelist_view),
-            "add": ("add/", self.add_view),
-            "action": ("<path:object_id>/action/<name>/", self.action_view),
-            "history": ("<path:object_id>/history/", self.history_view),
-            "delete": ("<path:object_id>/delete/", self.delete_view),
-            "change": ("<path:object_id>/change/", self.change_view),
-        }
-        change = RedirectView.as_view(pattern_name=f"{self.admin_site.name}:{name}_change")
-        return [
-            *(
-                path(to, self.admin_site.admin_view(view), name=f"{name}_{page}")
-                for page, (to, view) in views.items()
-            ),
-            path("<path:object_id>/", self.admin_site.admin_view(change)),
-        ]
+        """Contrib's, after that of an action: contrib's last one takes every path."""
+        action = path(
+            "<path:object_id>/action/<name>/",
+            self.admin_site.admin_view(self.action_view),
+            name=f"{self.opts.app_label}_{self.opts.model_name}_action",
+        )
+        return [action, *super().get_urls()]
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -175,23 +163,6 @@ class ModelAdmin(ActionAdmin[M]):
         if not is_chosen and (admin := self.admin_of(request, db_field.name)):
             kwargs["widget"] = ReferenceWidget(admin)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-    def get_form(
-        self, request: HttpRequest, obj: M | None = None, change: bool = False, **options: Any
-    ) -> type[ModelForm[M]]:
-        """The form of a page, without the fields that are only shown."""
-        readonly = self.get_readonly_fields(request, obj)
-        hidden = dict.fromkeys(item for item in readonly if item in self.form.declared_fields)
-        made = {
-            "form": type(self.form.__name__, (self.form,), hidden),
-            "exclude": [*(self.get_exclude(request, obj) or ()), *readonly] or None,
-            "formfield_callback": partial(self.formfield_for_dbfield, request=request),
-        }
-        return modelform_factory(self.model, **{**made, **options})
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The values that the address of an empty form names."""
-        return dict(request.GET.items())
 
     # Pages ----------------------------------------------------------------------------------------
 

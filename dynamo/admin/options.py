@@ -13,12 +13,10 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.options import BaseModelAdmin, ModelAdmin
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as djangos_text
 
 from dynamo.admin.identity import id_of
 from dynamo.exceptions import DamagedItem
@@ -89,11 +87,14 @@ class Options(_BaseModelAdmin, Generic[M]):
     # Contrib's, which do not need the ORM.
     add_view = _ModelAdmin.add_view
     change_view = _ModelAdmin.change_view
+    get_changeform_initial_data = _ModelAdmin.get_changeform_initial_data
+    get_form = _ModelAdmin.get_form
     get_list_display = _ModelAdmin.get_list_display
     get_list_display_links = _ModelAdmin.get_list_display_links
     get_list_filter = _ModelAdmin.get_list_filter
     get_search_fields = _ModelAdmin.get_search_fields
     get_model_perms = _ModelAdmin.get_model_perms
+    get_urls = _ModelAdmin.get_urls
     message_user = _ModelAdmin.message_user
     urls = _ModelAdmin.urls
 
@@ -161,10 +162,7 @@ class Options(_BaseModelAdmin, Generic[M]):
         return TemplateResponse(request, own or [f"{folder}/{name}" for folder in folders], context)
 
     def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        text = djangos_text("%(name)s with ID “%(key)s” doesn’t exist. Perhaps it was deleted?")
-        about = {"name": self.opts.verbose_name, "key": unquote(object_id)}
-        self.message_user(request, text % about, messages.WARNING)
-        return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
+        return _ModelAdmin._get_obj_does_not_exist_redirect(self, request, self.opts, object_id)
 
     def _damaged(self, request: HttpRequest, error: DamagedItem) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
