@@ -18,23 +18,19 @@ from django.contrib.admin.sites import all_sites
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
 
-from dynamo.admin.changelist import ListAdmin, source_of, sources
+from dynamo.admin.changelist import source_of, sources
 from dynamo.admin.identity import is_sensitive
+from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.forms import ModelForm
 from dynamo.model.references import Reference
 
-#: Options and methods of contrib's ModelAdmin that have no effect here, by what to do instead.
+#: Options and methods of contrib's ModelAdmin that have no effect here, by what to do instead. All
+#: that this ModelAdmin lacks have none either.
 NOT_ASKED = {
     "": """
-        checks_class date_hierarchy filter_horizontal filter_vertical inlines
-        list_editable list_max_show_all list_select_related paginator popup_response_template
-        prepopulated_fields preserve_filters save_as save_as_continue show_facets
-        sortable_by formfield_for_foreignkey formfield_for_manytomany get_action
-        get_changelist_form get_changelist_formset get_field_queryset
-        get_formset_kwargs get_formsets_with_inlines get_inline_formsets get_inline_instances
-        get_inlines get_list_select_related get_paginator get_prepopulated_fields
-        get_preserved_filters get_sortable_by lookup_allowed save_formset to_field_allowed
-        get_deleted_objects delete_confirmation_max_display
+        checks_class filter_horizontal filter_vertical formfield_for_foreignkey
+        formfield_for_manytomany get_field_queryset get_inlines get_prepopulated_fields
+        get_sortable_by lookup_allowed prepopulated_fields sortable_by to_field_allowed
     """,
     "Each Reference has a look-up, the list of its model: set search_fields there.": """
         autocomplete_fields get_autocomplete_fields
@@ -104,7 +100,7 @@ def check_admin(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> li
     return found
 
 
-def check_model_admin(model_admin: ListAdmin) -> list[CheckMessage]:
+def check_model_admin(model_admin: ModelAdmin) -> list[CheckMessage]:
     kinds: dict[str, Callable[[Any], Problems]] = {"E009": _shapes}
     if not any(_shapes(model_admin)):
         kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
@@ -141,14 +137,17 @@ def _not_asked(model_admin: Any) -> Problems:
     from dynamo.auth.models import AbstractUser
 
     own = type(model_admin)
-    for advice, names in {**NOT_ASKED, "Declare an action.": own.not_asked}.items():
-        for name in names.split():
-            # Django 6.1 lacks some of these names, and 5.2 has others.
-            default = getattr(ListAdmin, name, getattr(ContribsModelAdmin, name, None))
-            value = getattr(own, name, default)
-            if (tuple(value) if isinstance(value, list) else value) != default:
-                text = f"{name} changes nothing: the pages of dynamo.admin do not use it."
-                yield text, advice or None
+    lacking = {name for name in dir(ContribsModelAdmin) if name[0] != "_"} - {*dir(ModelAdmin)}
+    advice: dict[str, str] = dict.fromkeys(sorted(lacking), "")
+    for text, names in {**NOT_ASKED, "Declare an action.": own.not_asked}.items():
+        advice |= dict.fromkeys(names.split(), text)
+    for name, instead in advice.items():
+        # Django 6.1 lacks some of these names, and 5.2 has others.
+        default = getattr(ModelAdmin, name, getattr(ContribsModelAdmin, name, None))
+        value = getattr(own, name, default)
+        if (tuple(value) if isinstance(value, list) else value) != default:
+            text = f"{name} changes nothing: the pages of dynamo.admin do not use it."
+            yield text, instead or None
     form = model_admin.form
     if not (isinstance(form, type) and issubclass(form, ModelForm)):
         yield "form is not a form of this library.", "from dynamo.forms import ModelForm"
@@ -175,7 +174,7 @@ def _not_asked(model_admin: Any) -> Problems:
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
     # UserAdmin overrides the method, and so does a class that rejects all changes of accounts.
-    is_open = own.has_change_permission is ListAdmin.has_change_permission
+    is_open = own.has_change_permission is ModelAdmin.has_change_permission
     if is_open and issubclass(model_admin.model, AbstractUser):
         yield (
             f"{own.__name__} would let staff make superusers of themselves.",
@@ -183,10 +182,10 @@ def _not_asked(model_admin: Any) -> Problems:
         )
 
 
-def _additions(model_admin: ListAdmin) -> Problems:
+def _additions(model_admin: ModelAdmin) -> Problems:
     """The reason why items cannot be added."""
     # A class that overrides the method decides itself who may add items.
-    if type(model_admin).has_add_permission is ListAdmin.has_add_permission:
+    if type(model_admin).has_add_permission is ModelAdmin.has_add_permission:
         try:
             model_admin.model.check_request_ids()
         except TypeError as error:
@@ -238,7 +237,7 @@ def _names(model_admin: Any) -> Problems:
                 yield text, None
 
 
-def _queries(model_admin: ListAdmin) -> Problems:
+def _queries(model_admin: ModelAdmin) -> Problems:
     """Options that no Query can serve, because all items would have to be read."""
     model = model_admin.model
     partitions = {source.partition for source in sources(model)}
