@@ -26,17 +26,7 @@ TEMPLATE = "503.html"
 TOKEN = "csrfmiddlewaretoken"  # noqa: S105 - a field's name
 
 #: The page of a project without a template `503.html`.
-PLAIN_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-  <title>Please try again in a moment</title>
-</head>
-<body>
-  <h1>Please try again in a moment</h1>
-  <p>The database did not answer in time.{}</p>
-</body>
-</html>
-"""
+PLAIN_PAGE = "Please try again in a moment. The database did not answer in time."
 PLAIN_WARNING = " What you typed may not have been stored."
 
 logger = logging.getLogger(__name__)
@@ -93,25 +83,26 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
 
     A view can set `request.unavailable_page`, a function of `error` that returns the page: for
     example the form that was sent. It must not send requests to DynamoDB. Otherwise the page is the
-    project's `503.html`, or a plain one. It is rendered without the request, so that no context
+    project's `503.html`, or plain text. It is rendered without the request, so that no context
     processor reads the user from DynamoDB. The template gets `was_sent`, whether a form was
     sent, and `sent_fields`, its fields without passwords; None if there is nothing to send again.
     """
     if page := getattr(request, "unavailable_page", None):
         return as_unavailable(request, page(error), error)
     was_sent = request.method == "POST"
+    context = {
+        "is_busy": isinstance(error, Busy),
+        "was_sent": was_sent,
+        "sent_fields": _sent_fields(request),
+    }
     try:
-        context = {
-            "is_busy": isinstance(error, Busy),
-            "was_sent": was_sent,
-            "sent_fields": _sent_fields(request),
-        }
-        html: str = render_to_string(TEMPLATE, context)
+        response = HttpResponse(render_to_string(TEMPLATE, context))
     except TemplateDoesNotExist as missing:
         if missing.args[:1] != (TEMPLATE,):
             raise
-        html = PLAIN_PAGE.format(PLAIN_WARNING if was_sent else "")
-    return as_unavailable(request, HttpResponse(html), error)
+        text = PLAIN_PAGE + (PLAIN_WARNING if was_sent else "")
+        response = HttpResponse(text, content_type="text/plain")
+    return as_unavailable(request, response, error)
 
 
 def _sent_fields(request: HttpRequest) -> list[tuple[str, str]] | None:

@@ -266,22 +266,20 @@ def _queries(model_admin: ModelAdmin) -> Problems:
     if len(model_admin.ordering or ()) > 1:
         yield "ordering names several attributes.", "Name the sort key of the index alone."
     shown = model_admin.list_index
-    name = "" if shown is None else str(shown.Meta.index_name)
-    listed = next(
-        (source for source in sources(model) if source.index_name == (name or None)), None
-    )
-    if name and (listed is None or model_admin.list_partition is None):
+    index_name = shown and str(shown.Meta.index_name)
+    listed = next((source for source in sources(model) if source.index_name == index_name), None)
+    if shown and (listed is None or model_admin.list_partition is None):
         yield (
             "list_index must be an index of the model whose partition key is one attribute, and "
             "list_partition a value of this attribute.",
             "list_index = Member.by_club; list_partition = 'chess'",
         )
-    elif ordering and name and listed and listed.sort != ordering.removeprefix("-"):
+    elif ordering and shown and listed and listed.sort != ordering.removeprefix("-"):
         yield (
             f"ordering is {ordering}, which is not the sort key of list_index.",
             "Declare an index with this sort key.",
         )
-    elif ordering and not name and not model_admin.list_filter:
+    elif ordering and not shown and not model_admin.list_filter:
         yield (
             f"ordering is {ordering}, but the list is read from the table, which has no order.",
             "Name the index and its partition: list_index, list_partition.",

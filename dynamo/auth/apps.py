@@ -53,11 +53,8 @@ def check_backends(app_configs: object, **kwargs: object) -> list[CheckMessage]:
 
     if not issubclass(get_user_model(), AbstractUser):
         return []
-    kinds = (UserBackend, ModelBackend)
-    are_ours = [
-        isinstance(backend, UserBackend) for backend in get_backends() if isinstance(backend, kinds)
-    ]
-    if are_ours and all(are_ours):
+    backends = [item for item in get_backends() if isinstance(item, (UserBackend, ModelBackend))]
+    if backends and all(isinstance(backend, UserBackend) for backend in backends):
         return []
     return [
         Error(

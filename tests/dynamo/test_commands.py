@@ -89,7 +89,6 @@ def test_verbosity_0_prints_answers_and_not_what_was_done(tmp_path: Path) -> Non
     for command in (
         "breaklock nightly",
         "changeemail ann ann@example.net",
-        "createcachetable",
         "createtables",
         "createuser --username bob --email bob@example.org --unusable-password",
         "deleteuser bob --no-input",
@@ -154,7 +153,6 @@ def test_a_setting_logs_the_cost(settings: Any) -> None:
     [
         "migrate accounts zero --noinput --run-syncdb --database default --fake --check --plan",
         "makemigrations accounts --check --dry-run --empty",
-        "createcachetable",
     ],
 )
 def test_a_migration_command_has_nothing_to_do_and_names_createtables(

@@ -1,4 +1,4 @@
-"""`migrate`, `makemigrations` and others on a site without a relational database.
+"""`migrate` and `makemigrations` on a site without a relational database.
 
 In a project with one, they do what Django's commands do.
 """
