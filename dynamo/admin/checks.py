@@ -18,9 +18,8 @@ from django.contrib.admin.sites import all_sites
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.core.checks import CheckMessage, Error
 
-from dynamo.admin.changelist import source_of, sources
+from dynamo.admin.changelist import ListAdmin, source_of, sources
 from dynamo.admin.identity import is_sensitive
-from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.forms import ModelForm
 from dynamo.model.references import Reference
 
@@ -100,7 +99,7 @@ def check_admin(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> li
     return found
 
 
-def check_model_admin(model_admin: ModelAdmin) -> list[CheckMessage]:
+def check_model_admin(model_admin: ListAdmin) -> list[CheckMessage]:
     kinds: dict[str, Callable[[Any], Problems]] = {"E009": _shapes}
     if not any(_shapes(model_admin)):
         kinds = {"E013": _not_asked, "E009": _names, "E010": _queries, "E011": _additions}
@@ -137,13 +136,14 @@ def _not_asked(model_admin: Any) -> Problems:
     from dynamo.auth.models import AbstractUser
 
     own = type(model_admin)
-    lacking = {name for name in dir(ContribsModelAdmin) if name[0] != "_"} - {*dir(ModelAdmin)}
+    base = next(kind for kind in own.__mro__ if kind.__module__ == "dynamo.admin.modeladmin")
+    lacking = {name for name in dir(ContribsModelAdmin) if name[0] != "_"} - {*dir(base)}
     advice: dict[str, str] = dict.fromkeys(sorted(lacking), "")
     for text, names in {**NOT_ASKED, "Declare an action.": own.not_asked}.items():
         advice |= dict.fromkeys(names.split(), text)
     for name, instead in advice.items():
         # Django 6.1 lacks some of these names, and 5.2 has others.
-        default = getattr(ModelAdmin, name, getattr(ContribsModelAdmin, name, None))
+        default = getattr(base, name, getattr(ContribsModelAdmin, name, None))
         value = getattr(own, name, default)
         if (tuple(value) if isinstance(value, list) else value) != default:
             text = f"{name} changes nothing: the pages of dynamo.admin do not use it."
@@ -174,7 +174,7 @@ def _not_asked(model_admin: Any) -> Problems:
     if unknown := {*model_admin.dangerous} - {"add", "change", "delete"}:
         yield f"dangerous names {', '.join(sorted(unknown))}, not add, change or delete.", None
     # UserAdmin overrides the method, and so does a class that rejects all changes of accounts.
-    is_open = own.has_change_permission is ModelAdmin.has_change_permission
+    is_open = own.has_change_permission is ListAdmin.has_change_permission
     if is_open and issubclass(model_admin.model, AbstractUser):
         yield (
             f"{own.__name__} would let staff make superusers of themselves.",
@@ -182,10 +182,10 @@ def _not_asked(model_admin: Any) -> Problems:
         )
 
 
-def _additions(model_admin: ModelAdmin) -> Problems:
+def _additions(model_admin: ListAdmin) -> Problems:
     """The reason why items cannot be added."""
     # A class that overrides the method decides itself who may add items.
-    if type(model_admin).has_add_permission is ModelAdmin.has_add_permission:
+    if type(model_admin).has_add_permission is ListAdmin.has_add_permission:
         try:
             model_admin.model.check_request_ids()
         except TypeError as error:
@@ -237,7 +237,7 @@ def _names(model_admin: Any) -> Problems:
                 yield text, None
 
 
-def _queries(model_admin: ModelAdmin) -> Problems:
+def _queries(model_admin: ListAdmin) -> Problems:
     """Options that no Query can serve, because all items would have to be read."""
     model = model_admin.model
     partitions = {source.partition for source in sources(model)}
