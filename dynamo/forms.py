@@ -161,7 +161,7 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     such values can also be set on `form.instance`.
     """
 
-    _alters_data = ("save", "try_save")
+    _alters_data = "save try_save"
 
     base_fields: ClassVar[dict[str, forms.Field]]
     declared_fields: ClassVar[dict[str, forms.Field]]

@@ -53,20 +53,8 @@ class SessionStore(AltersData, cache.SessionStore):
     """
 
     _alters_data = (
-        "create",
-        "save",
-        "delete",
-        "flush",
-        "clear",
-        "clear_expired",
-        "cycle_key",
-        "set",
-        "setdefault",
-        "update",
-        "pop",
-        "set_expiry",
-        "set_test_cookie",
-        "delete_test_cookie",
+        "create save delete flush clear clear_expired cycle_key set setdefault update pop "
+        "set_expiry set_test_cookie delete_test_cookie"
     )
 
     _cache: DynamoCache

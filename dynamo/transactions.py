@@ -135,18 +135,7 @@ class Transaction(AltersData):
             Unavailable also if the reply to a single write was lost and the item changed since.
     """
 
-    _alters_data = (
-        "add",
-        "check",
-        "commit",
-        "delete",
-        "discard",
-        "on_commit",
-        "put",
-        "tell_committed",
-        "try_commit",
-        "update",
-    )
+    _alters_data = "add check commit delete discard on_commit put tell_committed try_commit update"
 
     def __init__(self, *, repeat_conflicts: bool = True, independent: bool = False) -> None:
         self._repeat_conflicts = repeat_conflicts

@@ -87,7 +87,7 @@ class Lease(AltersData):
       fail, this takes up to about a second more than the lease; `check` knows at once.
     """
 
-    _alters_data = ("hold_in", "renew", "leave", "release")
+    _alters_data = "hold_in renew leave release"
 
     def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
         """`item` is the lock as the request that was sent at `sent_at` stored it under `version`.

@@ -79,7 +79,7 @@ class Lock(AltersData):
     reentrant: a holder that acquires it again waits like any other process.
     """
 
-    _alters_data = ("acquire", "try_acquire")
+    _alters_data = "acquire try_acquire"
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class Sequence(AltersData):
         ReservedName, ValueError, TypeError: as `next_value`; no request is sent.
     """
 
-    _alters_data = ("next_value", "next_values", "delete")
+    _alters_data = "next_value next_values delete"
 
     name: str
     initial_value: int = 1

@@ -43,15 +43,9 @@ class AbstractBaseUser(Model):
         last_login = DateTimeAttribute(null=True)
         session_epoch = TextAttribute(null=True)
 
-    _alters_data: ClassVar[tuple[str, ...]] = (
-        *Model._alters_data,
-        "set_password",
-        "set_unusable_password",
-        "check_password",
-        "upgrade_hash",
-        "end_sessions",
-        "record_sign_in",
-        "join",
+    _alters_data = (
+        f"{Model._alters_data} set_password set_unusable_password check_password upgrade_hash "
+        "end_sessions record_sign_in join"
     )
 
     #: Whether `record_sign_in` is called after each sign-in.

@@ -16,7 +16,7 @@ from dynamo.transactions import Transaction
 class UserManager(Manager[Any]):
     """The manager of an `AbstractUser`, with the methods that contrib.auth calls."""
 
-    _alters_data = ("create_user", "create_superuser")
+    _alters_data = "create_user create_superuser"
 
     def __get__(self, instance: object, model: type) -> Self:
         return cast(Self, super().__get__(instance, model))

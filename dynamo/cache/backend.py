@@ -66,21 +66,8 @@ class DynamoCache(AltersData, BaseCache):
     """
 
     _alters_data = (
-        "set",
-        "set_if_present",
-        "set_many",
-        "add",
-        "touch",
-        "get_or_set",
-        "incr",
-        "decr",
-        "incr_version",
-        "decr_version",
-        "delete",
-        "delete_if",
-        "delete_many",
-        "end",
-        "clear",
+        "set set_if_present set_many add touch get_or_set incr decr incr_version decr_version "
+        "delete delete_if delete_many end clear"
     )
 
     def __init__(self, location: str, params: dict[str, object]) -> None:

@@ -64,7 +64,7 @@ class Call:
 class Tally(AltersData):
     """The counts of one block. Thread-safe; threads that outlive the block still count on it."""
 
-    _alters_data = ("note", "note_joined")
+    _alters_data = "note note_joined"
 
     def __init__(self, outer: Tally | None = None, *, keep_calls: bool = False) -> None:
         """`keep_calls` keeps each call and the line that made it.

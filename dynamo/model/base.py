@@ -207,22 +207,9 @@ class Model(AltersData, DjangoCalls, metaclass=ModelMeta):
     The errors of `dynamo.exceptions` that concern an item exist for each model: `Member.Taken`.
     """
 
-    _alters_data: ClassVar[tuple[str, ...]] = (
-        "create",
-        "create_many",
-        "get_or_create",
-        "update_or_create",
-        "insert",
-        "insert_for",
-        "save",
-        "change",
-        "require",
-        "delete",
-        "refresh",
-        "refresh_from_db",
-        "deserialize",
-        "expect_version",
-        "insert_once",
+    _alters_data = (
+        "create create_many get_or_create update_or_create insert insert_for save change require "
+        "delete refresh refresh_from_db deserialize expect_version insert_once"
     )
 
     #: The parameters of `create`, `change` and PynamoDB's constructor.

@@ -8,7 +8,7 @@ It reads by key, by a `Unique`, or page by page. All other calls of querysets ar
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from django.db.models import QuerySet
 from pynamodb.indexes import Index
@@ -171,7 +171,7 @@ def missing(cls: type, name: str) -> AttributeError:
 class Manager(AltersData, Items[M]):
     """The manager of a model, `objects`. A subclass can have further methods, as in Django."""
 
-    _alters_data: ClassVar[tuple[str, ...]] = ("create", "get_or_create", "update_or_create")
+    _alters_data = "create get_or_create update_or_create"
 
     def __init__(self) -> None:
         # `__get__` sets the model, which is the class whose attribute is read.

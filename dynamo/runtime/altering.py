@@ -9,17 +9,18 @@ from django.db.models.utils import AltersData as DjangosAltersData
 
 
 class AltersData(DjangosAltersData):
-    """Marks the methods named in `_alters_data`, and their asynchronous variants, as Django does.
+    """Marks the methods that `_alters_data` names, and their asynchronous variants, as Django does.
 
     `{{ member.delete }}` in a template then shows nothing and deletes nothing. Unlike Django's
     class, it also marks an override that is a class method or that comes from a mixin.
     """
 
-    _alters_data: ClassVar[tuple[str, ...]] = ()
+    #: Names of methods, with a space between each two.
+    _alters_data: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        for name in cls._alters_data:
+        for name in cls._alters_data.split():
             for variant in (name, f"a{name}"):
                 if hasattr(cls, variant):
                     _mark(cls, variant)

@@ -1,18 +1,18 @@
 """`showitems`: print a page of the items of a model."""
 
 import json
-from itertools import islice
+from collections.abc import Iterable
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.client.bulk import query_pages
 from dynamo.client.plain import PlainModel
 from dynamo.exceptions import DamagedItem
 from dynamo.management.base import DynamoCommand, model_type, positive
 from dynamo.model.objects import is_secret
+from dynamo.model.pages import Results
 from dynamo.runtime.terminal import printable
 from dynamo.wire.fields import ShownEncoder
-from dynamo.wire.types import Item, Request
+from dynamo.wire.values import UNUSABLE, value_of
 
 #: The most characters of a value in the table.
 WIDTH = 32
@@ -39,33 +39,32 @@ class Command(DynamoCommand):
         partition: str | None,
         **options: object,
     ) -> None:
-        request: Request = {"TableName": model.table(), "Limit": limit}
-        if partition is not None:
+        if partition is None:
+            found = model.scan(limit=limit + 1)
+        else:
             (_name, stored_name, attribute), *_sort = model._key_attributes()
             try:
-                key = model.key_of_text(attribute, partition)
-            except (ArithmeticError, ValueError) as error:
+                key = value_of(attribute, model.key_of_text(attribute, partition))
+            except UNUSABLE as error:
                 raise CommandError(
                     f"{partition!r} cannot be the {stored_name} of an item."
                 ) from error
-            request["KeyConditionExpression"] = "#key = :key"
-            request["ExpressionAttributeNames"] = {"#key": stored_name}
-            request["ExpressionAttributeValues"] = {":key": key}
-        pages = query_pages(request, "Scan" if partition is None else "Query")
-        found = (item for page, _has_more in pages for item in page if model._is_key_of(item))
-        page = list(islice(found, limit + 1))
+            found = model.query(key, limit=limit + 1)
+        page = list(Results(model, found, lambda _item, error: error))
         self._print(model, page[:limit], as_json=bool(options["json"]))
         if len(page) > limit:
             self.stderr.write("There are more: give another --limit.", lambda line: line)
 
-    def _print(self, model: type[PlainModel], items: list[Item], *, as_json: bool) -> None:
+    def _print(
+        self, model: type[PlainModel], items: Iterable[PlainModel | DamagedItem], *, as_json: bool
+    ) -> None:
         names = [*model._meta.by_name]
         rows = [names]
-        for made in model._objects_of(items, lambda _item, error: error):
-            if isinstance(made, DamagedItem):
-                self.stderr.write(printable(str(made)))
+        for item in items:
+            if isinstance(item, DamagedItem):
+                self.stderr.write(printable(str(item)))
                 continue
-            values = {name: _shown(made, name) for name in names}
+            values = {name: _shown(item, name) for name in names}
             if as_json:
                 self.stdout.write(json.dumps(values, cls=ShownEncoder, ensure_ascii=False))
             else:
