@@ -19,6 +19,8 @@ from tests import pages
 expect.set_options(timeout=60_000)
 
 QUIET = [
+    # A page lives for a moment: to optimize its scripts costs more than it saves.
+    "--js-flags=--no-opt",
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 ]

@@ -102,7 +102,7 @@ def form_of(model: Any, typed: dict[str, str], instance: Any = None) -> Any:
 
 @pytest.mark.fault_of("moto", "cannot update an item with a number of 39 digits")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.Meta.table_name)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(texts=spellings())
 def test_a_number_that_a_form_takes_is_one_value_in_each_spelling_from_create_to_delete(
     model: Any, texts: list[str]

