@@ -3,9 +3,8 @@
 LockError           a `dynamo.DynamoError`
 ├── BadLockName     a lock cannot have this name
 ├── LockTaken       another process held the lock until the wait ended
-├── LeaseLost       the lease is over: another process may hold the lock
-├── UnknownLock     there is no lock with this name
-└── LockChanged     the lock has another holder than the one that was to be broken
+├── LeaseLost the lease has ended, so another process may hold the lock ├── UnknownLock there is no
+lock with this name └── LockChanged the lock has another holder than the one to break
 """
 
 import math
@@ -19,7 +18,7 @@ class LockError(DynamoError):
 
 
 class BadLockName(LockError):
-    """A lock cannot have this name: it is not text, empty, or too long for a key."""
+    """A lock cannot have this name: it is not a text, it is empty, or it is too long for a key."""
 
     name: object
 
@@ -38,7 +37,7 @@ class LockTaken(LockError):
 
     @property
     def for_ever(self) -> bool:
-        """Whether it is a claim, which never expires."""
+        """Whether the lock is a claim, which never expires."""
         return math.isinf(self.lease_seconds)
 
     def __str__(self) -> str:
@@ -48,7 +47,10 @@ class LockTaken(LockError):
 
 
 class LeaseLost(LockError):
-    """The lock may have another holder, for the given `reason`: write nothing more under it."""
+    """The lock may have another holder, because of `reason`.
+
+    Write nothing more under this lease.
+    """
 
     name: str
     fence: int

@@ -1,4 +1,4 @@
-"""Processes that hold many items at a time, each by one lock.
+"""Processes that hold many items with one lock each.
 
 A process holds one lock, and each item that it works on names that lock and its fencing token.
 Therefore, one heartbeat keeps all of them, and a process that died is noticed once, not once per
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Holder(NamedTuple):
-    """The process that an item names, by its lock and that lock's fencing token."""
+    """The process that an item names, by its lock and the fencing token of the lock."""
 
     lease: str
     fence: int
@@ -35,7 +35,7 @@ class Holder(NamedTuple):
 class ProcessLease:
     """The lease of this process, on a lock whose name begins with `prefix`.
 
-    When it is lost, the next one is on a new lock.
+    If the lease is lost, the next one has a new lock.
 
     Raises:
         ValueError: `lease_seconds` is out of range.
@@ -44,7 +44,7 @@ class ProcessLease:
     def __init__(self, prefix: str, lease_seconds: float = LEASE_SECONDS) -> None:
         self._prefix = prefix
         self._lease_seconds = lease_seconds
-        # The first lock is made later, but wrong options are an error here.
+        # The first lock is made later, but this raises errors about wrong options.
         self._new_lock()
         self._lease: Lease | None = None
         self._changing = threading.Lock()
@@ -53,8 +53,8 @@ class ProcessLease:
         """The lease, which is acquired if there is none or it was lost.
 
         The new lock has a new name. Items claimed under a lost lease still name the old one, so
-        other processes take them over. Costs nothing, or 1 request and 1 write unit, twice that to
-        replace a lost lease.
+        other processes take them over. Costs nothing if the lease is held, else 1 request and 1
+        write unit; twice that to replace a lost lease.
 
         Raises:
             Unavailable: DynamoDB did not answer.

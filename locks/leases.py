@@ -1,18 +1,18 @@
 """Leases: the time for which a process holds a lock, and the threads that renew it.
 
-The holder counts its lease from before it sent the request that began or renewed it. A waiter
-counts the same lease from when it received the reply that showed it. Therefore, a lease is over
-before the next one begins, if the two clocks run equally fast: to one part in a thousand, by which
-the holder shortens its lease.
+The holder counts its lease from the time before it sent the request that began or renewed it. A
+waiter counts the same lease from the time when it received the reply that showed it. Therefore, a
+lease is over before the next one begins, if the rates of the two clocks differ by less than one
+part in a thousand. The holder shortens its lease by this part.
 
 One thread watches when each lease is due, and starts a thread for each renewal. Therefore, a
-renewal without an answer delays no other lease; at most one renewal per lease is under way. The
+renewal without an answer delays no other lease. At most one renewal per lease is in progress. The
 watching thread starts with the first lease and ends within a second of the release of the last one.
 A forked child has neither the thread nor its parent's leases.
 
 A process that ends releases the leases that it still holds, so that nothing waits for them to
 expire. This also happens in workers of `multiprocessing` (some servers use them), where `atexit`
-does not run. A process that a signal kills releases nothing.
+does not run. A process that is killed by a signal releases nothing.
 """
 
 import logging
@@ -37,13 +37,13 @@ from locks.signals import lease_lost
 
 log = logging.getLogger(__name__)
 
-#: By how much one clock may run faster than another.
+#: The relative difference that the rates of two clocks may have.
 CLOCK_DRIFT = 0.001
 
-#: The part of a lease after which it is renewed: 5 s of 20, as the lock client for Java does.
+#: A lease is renewed after this part of it: 5 s of 20, as in the lock client for Java.
 RENEWED_AFTER = 0.25
 
-#: How many record versions a lease remembers while its renewals get no answer. There are fewer
+#: The most record versions that a lease remembers while its renewals get no answer. There are fewer
 #: renewals in a lease (`MOST_FAILURES`). DynamoDB's IN takes 100 operands, the left one included:
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 MOST_VERSIONS = 99
@@ -57,10 +57,10 @@ _REASONS = {_LATE: "late", _TAKEN: "taken"}
 #: soon, no other thread is started.
 LOOK_SECONDS = 1.0
 
-#: About how many renewals of one lease may fail before it is over.
+#: About this many renewals of one lease may fail before it is over.
 MOST_FAILURES = 64
 
-#: How long an ending process starts requests that release leases. The last one may take
+#: An ending process starts requests that release leases for this time. The last one may take
 #: `dynamo.client.sending.READ_SECONDS` more.
 ENDING_SECONDS = 2.0
 
@@ -75,22 +75,22 @@ class _State(Enum):
 class Lease(AltersData):
     """The time for which this process holds a lock; returned by `Lock.acquire`.
 
-    It is renewed in the background until it is released or lost. Use it from any thread; in a
-    forked child it is over.
+    It is renewed in the background until it is released or lost. It can be used from any thread. In
+    a forked child, it counts as ended.
 
     - `name`: the name of the lock.
     - `owner`: the name of this holder.
     - `fence`: the fencing token, higher than that of every lease before.
     - `lease_seconds`: how long the lease lasts without a renewal.
-    - `data`: the bytes that the lock had when it was taken, or that `leave` has put there; or None.
-    - `lost`: an event that is set when the lease is found to be lost; not by `release`. If renewals
-      fail, this takes up to about a second more than the lease; `check` knows at once.
+    - `data`: the bytes that the lock had when it was taken, or that `leave` stored; or None.
+    - `lost`: an event that is set when the lease is found to be lost, but not by `release`. If
+      renewals fail, this takes up to about a second more than the lease; `check` knows at once.
     """
 
     _alters_data = "hold_in renew leave release"
 
     def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
-        """`item` is the lock as the request that was sent at `sent_at` stored it under `version`.
+        """`item` is the lock with `version`, as the request that was sent at `sent_at` stored it.
 
         Raises:
             DamagedItem: the fencing token is not a whole number.
@@ -102,17 +102,17 @@ class Lease(AltersData):
             self.fence = int(item["fencingToken"]["N"])
         except ValueError as error:
             raise DamagedItem(LockItem.table(), self.name, "fencingToken") from error
-        #: Counts the requests of its renewals.
+        #: The requests of its renewals count on this tally.
         self.tally = tally.current()
-        #: The lock as it was stored when it was taken, on the wire.
+        #: The stored lock when it was taken, on the wire.
         self.taken = item
         self.lease_seconds = lease_seconds
         self.lost = threading.Event()
-        #: How many renewals in the background have failed since the last one that succeeded.
+        #: The number of failed renewals in the background since the last success.
         self.failures = 0
         self._state = _State.HELD
         self._why_lost = ""
-        # Held to change `_state` and `_why_lost`.
+        # This lock is held to change `_state` and `_why_lost`.
         self._changing = threading.Lock()
         self._pid = os.getpid()
         # The record versions that our requests may have stored. Empty once an answer showed that
@@ -127,7 +127,7 @@ class Lease(AltersData):
 
     @property
     def is_held(self) -> bool:
-        """Whether the lease was not released and not found to be lost, until now."""
+        """Whether the lease was neither released nor found to be lost until now."""
         return self._state is _State.HELD
 
     @property
@@ -137,14 +137,14 @@ class Lease(AltersData):
 
     @property
     def remaining_seconds(self) -> float:
-        """How long the lease lasts from now on without a renewal; 0 if it is over."""
+        """The remaining time of the lease without a renewal; 0 if it is over."""
         if self._state is not _State.HELD or not self._is_own_process():
             return 0.0
         return max(0.0, self._ends_at - now())
 
     @property
     def renewal_due_at(self) -> float:
-        """When the lease should be renewed, on `dynamo.runtime.clock`."""
+        """The time of the next renewal, on `dynamo.runtime.clock`."""
         return self._sent_at + self.lease_seconds * RENEWED_AFTER
 
     @property
@@ -157,11 +157,11 @@ class Lease(AltersData):
     def check(self) -> None:
         """Raise LeaseLost unless this process certainly still holds the lock. Costs no request.
 
-        Call it before each step of long work. Between the check and a write to another system the
-        lease may still end: hand the fencing token to such systems, and use `hold_in` for DynamoDB.
+        Call it before each step of long work. The lease may still end between the check and a write
+        to another system. Pass the fencing token to such systems, and use `hold_in` for DynamoDB.
 
         Raises:
-            LeaseLost: another process may hold the lock by now. All later calls raise it, too.
+            LeaseLost: another process may hold the lock now. All later calls raise it as well.
         """
         if not self._is_own_process():
             raise LeaseLost(self.name, self.fence, "it belongs to the process that acquired it")
@@ -230,7 +230,8 @@ class Lease(AltersData):
         self.data = data
 
     def _renew(self, data: bytes | None = None) -> None:
-        # Checked before the lock is taken, too: a forked child would wait for it forever.
+        # This is also checked before the lock is taken, because a forked child would wait for it
+        # forever.
         self.check()
         with self._writing:
             self.check()
@@ -250,8 +251,8 @@ class Lease(AltersData):
     def _note_next_version(self) -> tuple[list[str], str]:
         """Return the versions that may be stored, and a new one, which is added to them.
 
-        It is added before it is sent, so the stored version is recognized however the request
-        ends: with a lost reply, or with an exception of a signal handler (Ctrl-C).
+        It is added before it is sent. Therefore, the stored version is recognized even after a lost
+        reply or an exception of a signal handler (Ctrl-C).
         """
         known = self._versions
         version = requests.new_version()
@@ -260,13 +261,14 @@ class Lease(AltersData):
         return known, version
 
     def release(self, *, remove: bool = False, patience_seconds: float | None = None) -> None:
-        """Release the lock, so that another process can have it at once. A second call has no
-        effect.
+        """Release the lock, so that another process can have it at once.
 
-        From this call on the lease is over, even if the request fails. With `remove` the lock's
-        item is deleted: only for names that are not used again, because the fencing tokens of the
-        next holder would start from the clock again. `patience_seconds` limits how long it waits
-        for a renewal that is under way. Costs 1 request, 1 write unit.
+        A second call has no effect.
+
+        From this call on, the lease is over, even if the request fails. With `remove`, the lock's
+        item is deleted. This is only for names that are not used again, because the fencing tokens
+        of the next holder would start from the clock again. `patience_seconds` limits the wait for
+        a renewal in progress. Costs 1 request, 1 write unit.
 
         Raises:
             LeaseLost: the lease was lost before.
@@ -299,7 +301,7 @@ class Lease(AltersData):
             self._raise_if_lost(error)
             raise
         self._versions = []
-        # If an earlier release arrived, another process may rightly hold the lock by now.
+        # If an earlier release arrived, another process may hold the lock now.
         if not (ours or is_repeated):
             self._lose(_TAKEN)
 
@@ -309,7 +311,7 @@ class _Heartbeats:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wakes_at = 0.0
-        #: When each lease is to be renewed next, on `dynamo.runtime.clock`.
+        #: The time of the next renewal of each lease, on `dynamo.runtime.clock`.
         self._due: dict[Lease, float] = {}
         self._is_ending = False
         self._at_end: object = None
@@ -350,7 +352,7 @@ class _Heartbeats:
             try:
                 _start("lock renewal", self._renew, lease)
             except RuntimeError as error:
-                # The system has no thread left, or the interpreter is ending.
+                # The system cannot start a thread, or the interpreter is ending.
                 self._retry_later(lease, error)
 
     def _wait_for_next(self) -> Lease | None:
@@ -366,7 +368,8 @@ class _Heartbeats:
                 left = min(max(left, 0.0), LOOK_SECONDS)
                 self._wakes_at = now() + left
                 self._changed.wait(left)
-                # Removed only after the wait, so that one thread serves many short leases in turn.
+                # It is removed only after the wait, so that one thread serves many short leases in
+                # turn.
                 self._due = {lease: due for lease, due in self._due.items() if lease.is_held}
             self._thread = None
             return None

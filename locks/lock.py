@@ -10,12 +10,12 @@ background until it is released. If the holder crashes, another process gets the
 watched the item unchanged for one whole lease.
 
 Each holder has a *fencing token*, higher than those of all holders before. A process can be stopped
-for longer than its lease and then write before it looks at its clock. To be safe from that, hand
-the token to the system that the lock protects and let it refuse tokens lower than the highest that
-it has seen. In DynamoDB, `Lease.hold_in` does the same for a transaction.
+for longer than its lease, and then write before it checks its clock. To prevent this, pass the
+token to the system that the lock protects, and let it refuse tokens that are lower than the highest
+one that it has seen. In DynamoDB, `Lease.hold_in` does the same for a transaction.
 
 The items are compatible with the lock client for Java, so both can share a table and a lock. That
-client drops the fencing token; our next one then starts from the clock again.
+client drops the fencing token. After that, our next token starts from the clock again.
 
 Sources: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog, 2017;
 M. Kleppmann, "How to do distributed locking", 2016 (fencing tokens).
@@ -53,13 +53,13 @@ log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 20.0
 
-#: A shorter lease would end before the reply: a request takes milliseconds, at worst 4 s.
+#: A shorter lease could end before the reply: a request takes milliseconds, and at most 4 s.
 SHORTEST_LEASE_SECONDS = 0.1
 
-#: How often a lock is taken again whose lease ended before the reply arrived.
+#: If its lease ended before the reply arrived, a lock is taken again this many times.
 MOST_LATE_ANSWERS = 3
 
-#: The mean time between two looks of a waiter. Each costs one read unit.
+#: The mean time between two reads of a waiter. Each costs one read unit.
 POLL_SECONDS = 1.0
 
 
@@ -68,11 +68,11 @@ class Lock(AltersData):
 
     - `name`: 1 to 2,048 bytes in UTF-8.
     - `lease_seconds`: how long others must wait for the lock if this process crashes.
-    - `wait_seconds`: how long `acquire` waits; by default one lease and one poll. With less, it may
-      give up before a crashed holder's lease has expired.
-    - `poll_seconds`: the mean pause between two looks of a waiter; each pause is random, from half
-      to one and a half of it.
-    - `data`: bytes to store with the lock; with None the stored ones are kept.
+    - `wait_seconds`: the longest wait of `acquire`; by default one lease and one poll. With less,
+      it may give up before a crashed holder's lease has expired.
+    - `poll_seconds`: the mean pause between two reads of a waiter. Pauses are random, from half to
+      one and a half of it.
+    - `data`: bytes to store with the lock. With None, the stored bytes are kept.
     - `owner`: the name that `listlocks` shows; by default host, process id and a random text.
 
     Use it in a `with` statement, which releases the lock at the end, or call `acquire`. It is not
@@ -170,7 +170,7 @@ class Lock(AltersData):
             await asyncio.sleep(step)
 
     def _acquiring(self, wait_seconds: float) -> Iterator[float | Lease]:
-        """Yields how many seconds to wait before each next step, and then the lease."""
+        """Yields the seconds to wait before each next step, and at the end the lease."""
         asked_at = now()
         try:
             lease = yield from self._wait_for(wait_seconds)
@@ -189,7 +189,8 @@ class Lock(AltersData):
             lease.check()
             leases.keep(lease)
         except BaseException:
-            # Otherwise the lock is held until the lease expires, but no caller has the lease.
+            # Otherwise, the lock would be held until the lease expires, although no caller has the
+            # lease.
             with suppress(DynamoError):
                 lease.release()
             raise
@@ -201,8 +202,8 @@ class Lock(AltersData):
     def _wait_for(self, wait_seconds: float) -> Generator[float, None, Lease]:
         """Take the lock as soon as it may be taken; yields the seconds of each pause.
 
-        Each turn of the loop acts on `stored`, the lock as the last reply showed it, and on `at`, a
-        moment after that reply:
+        Each turn of the loop acts on `stored`, the lock in the last reply, and on `at`, a time
+        after that reply:
 
         - The lock is free: take it.
         - The holder did not renew while its whole lease was watched: take the lock from it. If it
@@ -210,9 +211,8 @@ class Lock(AltersData):
         - The wait has ended: give up.
         - Otherwise pause and read the lock again.
 
-        The wait and the first watch both begin with the first reply, so a wait of one lease is long
-        enough for one lease. If this process is stopped until both have ended, it acquires the
-        lock.
+        The wait and the first watch both begin with the first reply, so waiting for one lease is
+        enough. If this process is stopped until both have ended, it acquires the lock.
         """
         lease, stored = self._take()
         at = now()
@@ -226,12 +226,13 @@ class Lock(AltersData):
             elif at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             else:
-                # Random: otherwise many waiters would look at the same moment.
+                # The pause is random, because otherwise many waiters would read at the same time.
                 pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - no secret
                 yield max(0.0, min(pause, min(watch.ends_at, gives_up_at) - now()))
                 if now() < watch.ends_at:
                     stored = requests.read(self.name)
-                # At its end the lock is not read: the next round takes it if it is unchanged.
+                # At the end of the wait, the lock is not read: the next turn takes it if it is
+                # unchanged.
             at = now()
         return lease
 
@@ -247,8 +248,8 @@ class Lock(AltersData):
         except DynamoError:
             raise
         except BaseException:
-            # For example from a signal handler: the lock may be taken, and no lease is returned.
-            # It is released with one attempt, because the caller is about to end.
+            # For example, a signal handler raised this: the lock may be taken, and no lease is
+            # returned. It is released with one attempt, because the caller is about to end.
             with suppress(DynamoError), within(0):
                 requests.release_held(self.name, [version], requests.new_version())
             raise
@@ -272,7 +273,7 @@ class Lock(AltersData):
     async def __aexit__(
         self, _kind: object, error: BaseException | None, _traceback: object
     ) -> None:
-        # Shielded, so that a task that is cancelled now still releases the lock.
+        # This is shielded, so that a task that is cancelled now still releases the lock.
         leaving = submit(self._leave, asyncio.current_task(), error)
         await asyncio.shield(asyncio.wrap_future(leaving))
 
@@ -298,7 +299,7 @@ def _release(lease: Lease, error: BaseException | None = None) -> None:
         if error is not None:
             error.add_note(str(problem))
         elif isinstance(problem, Unavailable):
-            # The work is done, and the lease will expire.
+            # The work is done, and the lease will expire by itself.
             log.warning("The lock %r was not released: %s", lease.name, problem)
         else:
             raise
@@ -313,15 +314,15 @@ def claim_once(key: str) -> bool:
 
     Raises:
         BadLockName: a lock cannot have this name.
-        Unavailable: no answer. With `maybe_written` this call may have made the claim, and no later
-            call can tell.
+        Unavailable: no answer. With `maybe_written`, this call may have made the claim, and no
+            later call can find out.
     """
     return requests.claim(requests.checked_name(key), _process_name())
 
 
 @cache
 def _process_name() -> str:
-    """A name for this host and process that no other has."""
+    """A unique name for this host and process."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
 

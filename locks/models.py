@@ -2,13 +2,11 @@
 
 locks
     key (S)                      the lock's name
-    ownerName (S)                the holder, or the last one
-    leaseDuration (S)            milliseconds, as decimal text; none in a claim, which never expires
-    recordVersionNumber (S)      a UUID, a new one with each acquisition and renewal
-    isReleased (S)               "1" if it was released, otherwise absent
-    data (B)                     bytes of the last holders
-    fencingToken (N)             rises with each of our acquisitions
-    renewedAt (S)                the holder's time of day at its last renewal, for display only
+    ownerName (S) the current or last holder leaseDuration (S) milliseconds, as decimal text; none
+    in a claim, which never expires recordVersionNumber (S) a UUID, a new one with each acquisition
+    and renewal isReleased (S) "1" if it was released, otherwise absent data (B) bytes of the last
+    holders fencingToken (N) rises with each of our acquisitions renewedAt (S) the holder's time of
+    day at its last renewal, for display only
 
 That client acquires with PutItem, so it drops `fencingToken` and `renewedAt`.
 
@@ -25,7 +23,7 @@ RELEASED = "1"
 
 
 class LockItem(PlainModel):
-    """The item of a lock. It stays when the lock is released, so that the fencing token rises."""
+    """The item of a lock. It is kept when the lock is released, so that fencing tokens increase."""
 
     class Meta:
         table_name = "locks"

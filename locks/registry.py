@@ -1,8 +1,8 @@
-"""Locks as other processes see them: whether the holder is gone, what is stored, how to break one.
+"""Operations of other processes than the holder: watching, reading and breaking locks.
 
-A process learns that a holder is gone without comparing two machines' clocks: each renewal gives a
-lock a new record version. A process that has seen the same version for the holder's whole lease, on
-its own clock, knows that the holder did not renew in that time.
+A process finds out that a holder is gone without comparing the clocks of two machines: each renewal
+gives a lock a new record version. A process that has seen the same version for the holder's whole
+lease, on its own clock, knows that the holder did not renew in that time.
 
 Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog, 2017.
 """
@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 #: A stored lease that is longer (about 30 years) counts as damaged.
 LONGEST_LEASE_SECONDS = 1_000_000_000
 
-#: How often a lock is read and broken again if its holder renewed in between, which is rare.
+#: If its holder renewed in between, which is rare, a lock is read and broken this many times.
 BREAK_ATTEMPTS = 5
 
 #: All attributes but `data`, which may be large.
@@ -43,7 +43,7 @@ _SHOWN = (
 
 
 def lease_seconds_of(stored: LockItem) -> float:
-    """The lease of a lock's holder; infinity for a claim.
+    """The duration of a lock's lease; infinity for a claim.
 
     Raises:
         DamagedItem: it is not a whole number of milliseconds.
@@ -51,7 +51,7 @@ def lease_seconds_of(stored: LockItem) -> float:
     text: str | None = stored.lease_milliseconds
     if text is None:
         return math.inf
-    # The text may have any length, so it is not parsed if it is longer than the longest lease.
+    # The text may have any length. It is not parsed if it is longer than that of the longest lease.
     if not (text.isascii() and text.isdigit() and len(text) <= 13):
         raise DamagedItem(LockItem.table(), stored.name, "leaseDuration", repr(text[:40]))
     return int(text) / 1000
@@ -62,18 +62,18 @@ class Watch:
 
     def __init__(self) -> None:
         self._seen: LockItem | None = None
-        #: Whether the holder renewed its lease, or changed, between two looks.
+        #: Whether the holder changed or renewed its lease between two looks.
         self.has_renewed = False
-        #: When the holder's lease will have been watched as a whole, on `dynamo.runtime.clock`.
+        #: The time when the whole lease of the holder has been watched, on `dynamo.runtime.clock`.
         #: Infinity before the first look, and for a claim.
         self.ends_at = math.inf
 
     def saw_whole_lease(self, stored: LockItem, at: float) -> bool:
         """Note the lock as last read; return whether its holder did not renew for a whole lease.
 
-        `stored` is from a consistent read whose reply had arrived by `at`. A record version that
-        was not seen before begins the watch again. If True, take or delete the lock by a write
-        under the condition that it is still as `stored`.
+        `stored` is from a consistent read whose reply had arrived by `at`. A new record version
+        starts the watch again. If this returns True, take or delete the lock by a write with the
+        condition that it is still as `stored`.
 
         Raises:
             DamagedItem: the lease is not a whole number of milliseconds.
@@ -86,8 +86,10 @@ class Watch:
 
 
 class State(Enum):
-    """The state of a lock. The holder of a held lock may have crashed. Only watching the lock shows
-    this."""
+    """The state of a lock.
+
+    The holder of a held lock may have crashed, which only watching shows.
+    """
 
     HELD = "held"
     RELEASED = "released"
@@ -111,14 +113,14 @@ class LockView:
 
     @property
     def holding(self) -> tuple[object, ...]:
-        """What all views of one lease of one holder, or of one claim, have in common.
+        """A value that is the same in all views of one lease of one holder, or of one claim.
 
         Two leases of one holder cannot be told apart if it is a Java client, which writes no token.
         """
         return self.owner, self.fence, self.state, self.claim
 
     def age_seconds(self, at: datetime) -> float | None:
-        """How long before `at` the holder renewed, by the holder's clock."""
+        """The time between the last renewal and `at`, by the holder's clock."""
         return None if self.renewed_at is None else (at - self.renewed_at).total_seconds()
 
     def is_silent(self, at: datetime) -> bool:
@@ -159,9 +161,10 @@ def break_lock(
     """Release a lock for its holder, or delete a claim; return the state that it had until then.
 
     From then on the holder's renewals are refused, and so are transactions with `Lease.hold_in`.
-    The holder learns it at its next renewal, so if it still runs, break its lock only if the system
-    that the lock protects compares fencing tokens. The stored token stays, and the next holder gets
-    a higher one. With `as_seen`, the lock is broken only if it still has the holder that was seen.
+    The holder notices this at its next renewal. If it still runs, break its lock only if the system
+    that the lock protects compares fencing tokens. The stored token is kept, and the next holder
+    gets a higher one. With `as_seen`, the lock is broken only if it still has the holder that was
+    seen.
 
     Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed in between.
 

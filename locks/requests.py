@@ -3,9 +3,9 @@
 Each write is recognized by the record version that it stores: if its reply is lost and its
 repetition is refused, the stored version shows whether the first one arrived.
 
-A lock is given up in two ways: *released*, which keeps its item, or *deleted*. `release_held` and
-`delete_held` are for its holder. `break_seen` is for others: it breaks the lock if it has not
-changed since they read it.
+A lock can be *released*, which keeps its item, or *deleted*. `release_held` and `delete_held` are
+for its holder. `break_seen` is for others: it breaks the lock if it has not changed since they read
+it.
 
 Requests are written as on the wire (see `dynamo.client.writes`). `key` and `data` are reserved
 words of DynamoDB.
@@ -39,7 +39,7 @@ def checked_name(name: object) -> str:
 
 
 def checked_data(data: bytes) -> bytes:
-    """Return `data` if it is bytes: PynamoDB would take text for Base64 and store what it decodes.
+    """Return `data` if it is bytes. PynamoDB would decode a text as Base64.
 
     Raises:
         TypeError: it is not bytes.
@@ -50,7 +50,7 @@ def checked_data(data: bytes) -> bytes:
 
 
 def new_version() -> str:
-    """A record version that was never used."""
+    """A new record version, which was never used."""
     return str(uuid.uuid4())
 
 
@@ -80,9 +80,9 @@ def take(
 ) -> tuple[bool, Item | None]:
     """Make `owner` the holder, under a new `version`. Costs 1 request, 1 write unit.
 
-    Only if the lock is absent or released; or with `instead_of`, an item read before, if it has not
-    changed since. Returns whether it was taken, and the item that is now stored, on the wire.
-    Unknown attributes are kept, as is the stored data if `data` is None.
+    The lock must be absent or released. With `instead_of`, an item that was read before, it must
+    not have changed since then. Returns whether it was taken, and the item that is now stored, on
+    the wire. Unknown attributes are kept; so is the stored data if `data` is None.
     """
     update = Update(
         {
@@ -93,13 +93,13 @@ def take(
             "isReleased": None,
             **_stored_data(data),
         },
-        # The first fencing token comes from the clock; from then on it only rises.
+        # The first fencing token comes from the clock. After that, it only increases.
         count={"fencingToken": ({"N": str(time_ns() // 1000)}, {"N": "1"})},
     )
     condition = _FREE if instead_of is None else _unchanged(instead_of)
     request = update.request(_address(name), **condition)
     request["ReturnValues"] = "ALL_NEW"
-    # The request can be repeated although it counts the token up: once it was carried out, its
+    # The request can be repeated although it increases the token: after it was carried out, its
     # condition is false.
     outcome = write_one("UpdateItem", request)
     if outcome:
@@ -110,8 +110,9 @@ def take(
 def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
     """Store `version` if the lock has one of `versions`; return whether it is stored.
 
-    Not if another program, such as an operator's script, marked the lock as released: a waiter may
-    take it then. `data` is stored as well, unless it is None. Costs 1 request, 1 write unit.
+    Nothing is stored if another program, such as an operator's script, marked the lock as released,
+    because a waiter may take it. `data` is stored as well, unless it is None. Costs 1 request, 1
+    write unit.
     """
     now: Typed = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
@@ -123,8 +124,8 @@ def renew(name: str, versions: Sequence[str], version: str, data: bytes | None) 
 def release_held(name: str, versions: Sequence[str], version: str) -> bool:
     """Release the lock if it has one of `versions`; return whether it is released.
 
-    True also if an earlier release under one of `versions` had arrived, or if the reply was lost
-    and another holder has the lock by now. Costs 1 request, 1 write unit.
+    Also True if an earlier release under one of `versions` had arrived, or if the reply was lost
+    and another holder has the lock now. Costs 1 request, 1 write unit.
     """
     request = Update(_released(version)).request(_address(name), **_held(versions))
     outcome = write_one("UpdateItem", request)
@@ -135,7 +136,7 @@ def release_held(name: str, versions: Sequence[str], version: str) -> bool:
 def delete_held(name: str, versions: Sequence[str]) -> bool:
     """Delete the lock's item if it has one of `versions`; return whether it is gone.
 
-    As with `release_held`, another holder may have the lock by now. Costs 1 request, 1 write unit.
+    As after `release_held`, another holder may have the lock now. Costs 1 request, 1 write unit.
     """
     outcome = write_one("DeleteItem", conditional(_address(name), **_held(versions)))
     return bool(outcome) or outcome.repeated or outcome.stored is None
@@ -156,7 +157,7 @@ def claim(name: str, owner: str) -> bool:
 
 
 def break_seen(name: str, seen: Item, *, delete: bool, write: Transaction | None = None) -> None:
-    """Release the lock of any holder, which keeps its fencing token; or delete its item.
+    """Release the lock of any holder, keeping its fencing token, or delete its item.
 
     Costs 1 request, 1 write unit.
 
@@ -193,7 +194,7 @@ def _stored_data(data: bytes | None) -> Item:
     return {} if data is None else {"data": {"B": data}}
 
 
-# Conditions, as the arguments of `conditional` ----------------------------------------------------
+# Conditions: the arguments of `conditional` -------------------------------------------------------
 
 
 class _Under(TypedDict):
@@ -211,7 +212,7 @@ _FREE = _condition("attribute_not_exists(#key) OR isReleased = :free", {":free":
 
 
 def _held(versions: Sequence[str], more: str = "") -> _Under:
-    """The record version is one of `versions`, which no other holder stores, and `more` is true."""
+    """The condition `more`, and that the record version is one of `versions`, which are ours."""
     values: Item = {f":v{number}": {"S": version} for number, version in enumerate(versions)}
     return _condition(f"recordVersionNumber IN ({', '.join(values)}){more}", values)
 

@@ -1,4 +1,4 @@
-"""Tasks in the admin (`dynamo.admin`): what waits, runs or has failed for good."""
+"""Tasks in the admin (`dynamo.admin`): those that wait, run or have failed for good."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,15 +18,15 @@ from outbox.models import FAILED, RECORD, TaskItem
 from outbox.steps import discard, find, restart
 from outbox.worker import stored_tasks
 
-#: Columns or actions: names, or functions.
+#: Columns or actions, as names or functions.
 Names = Sequence[str | Callable[..., object]]
 
 
 @admin.register(TaskItem)
 class TaskAdmin(admin.ModelAdmin):
-    """Nothing is changed but what has failed: that is restarted or discarded.
+    """Tasks are not edited here. Those that have failed can be restarted or discarded.
 
-    The list has what has failed first. A search by an id finds a task, also one that has ended.
+    The list shows failed tasks first. A search by an id finds any task, even if it has ended.
     """
 
     list_display: Names = ("function", "queue", "status", "enqueued_at", "failures")
@@ -40,7 +40,7 @@ class TaskAdmin(admin.ModelAdmin):
     actions: Names = ("restart", "discard")
 
     def has_act_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """Who may change tasks may restart and discard them."""
+        """Users who may change tasks may restart and discard them."""
         return super().has_change_permission(request, obj)
 
     def _never(self, request: HttpRequest, obj: object = None) -> bool:
@@ -49,7 +49,7 @@ class TaskAdmin(admin.ModelAdmin):
     has_add_permission = has_change_permission = has_delete_permission = _never
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """With a link for each shard, and for what has failed."""
+        """The list has a link for each shard, and one for failed tasks."""
         changelist = super().get_changelist_instance(request)
         for spec in changelist.filter_specs:
             failed = [(f"{FAILED}#{name}", gettext("failed: %s") % name) for name in all_queues()]
@@ -58,7 +58,7 @@ class TaskAdmin(admin.ModelAdmin):
         return changelist
 
     def get_page(self, request: HttpRequest, changelist: ChangeList) -> Page[TaskItem]:
-        """Without a filter the first tasks of all partitions, one request for each."""
+        """Without a filter, the first tasks of all partitions, with one request for each."""
         if changelist.query or changelist.source is not None:
             return super().get_page(request, changelist)
         return Page([*islice(stored_tasks(damaged=DamagedRow), self.list_per_page)], None)
@@ -66,7 +66,7 @@ class TaskAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None
     ) -> Page[TaskItem]:
-        """The task with this id. Costs as `get_result`."""
+        """The task with this id. Costs as much as `get_result`."""
         with suppress(TaskResultDoesNotExist, ValueError):
             return Page([find(search_term)], None)
         return Page([], None)
@@ -74,7 +74,7 @@ class TaskAdmin(admin.ModelAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: None = None
     ) -> TaskItem | None:
-        """The task with its errors, which its record has."""
+        """The task, with the errors from its record."""
         item = super().get_object(request, object_id, from_field)
         if item is not None and (record := TaskItem.get_or_none(item.id, RECORD)):
             item.errors = record.errors

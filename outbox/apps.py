@@ -13,7 +13,7 @@ class OutboxConfig(AppConfig):
 
     name = "outbox"
     verbose_name = _("Background tasks")
-    #: Ends the thread of `runserver`.
+    #: Setting this event ends the thread of `runserver`.
     stop = threading.Event()
 
     def ready(self) -> None:

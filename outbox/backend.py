@@ -40,10 +40,10 @@ class TaskBackend(BaseTaskBackend):
 
     OPTIONS:
 
-    - `SHARDS`: over how many partitions each queue is spread, 8 by default. More can be set at any
-      time, fewer once the queues are empty.
-    - `KEEP_DAYS`: how long a finished task is kept, 7 days by default.
-    - `RETRY`: arguments of `outbox.Retry` by the path of a function, or for `*`, all others.
+    - `SHARDS`: the number of partitions of each queue, 8 by default. It can be increased at any
+      time, and decreased when the queues are empty.
+    - `KEEP_DAYS`: a finished task is kept for this time, 7 days by default.
+    - `RETRY`: arguments of `outbox.Retry` by the path of a function; `*` stands for all others.
     - `SCHEDULE`: see `outbox.schedules`.
     """
 
@@ -52,9 +52,9 @@ class TaskBackend(BaseTaskBackend):
     supports_async_task = True
     supports_get_result = True
     supports_priority = True
-    #: A task with `write=` is stored by that transaction.
+    #: A transaction in `write=` stores the task.
     joins_transactions = True
-    #: When the process looks next whether tasks wait for a worker.
+    #: The time of the next check whether tasks wait for a worker.
     _looks_at = monotonic() + LONG_SECONDS
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
@@ -65,14 +65,14 @@ class TaskBackend(BaseTaskBackend):
             if apps.apps_ready and not apps.is_installed(app):
                 raise ImproperlyConfigured(f"TASKS: add {app} to INSTALLED_APPS, for its table.")
         if not self.queues:
-            # Django takes an empty list as permission for queues of any name.
+            # For Django, an empty list allows queues of any name.
             raise ImproperlyConfigured(
                 "TASKS: outbox.TaskBackend needs at least one name in QUEUES. Its workers look "
                 "for no other queues."
             )
 
     def validate_task(self, task: base.Task) -> None:
-        """Django's validation. The name of a queue has at most 30 characters.
+        """Django's validation, and the limit of 30 characters for the name of a queue.
 
         Raises:
             InvalidTask: this backend cannot run the task.
@@ -111,13 +111,14 @@ class TaskBackend(BaseTaskBackend):
                     self._look_for_workers(item.partition)
 
             own.on_commit(item, tell)
-        # A refusal means that the task was enqueued before, perhaps by a request without a reply.
+        # A refusal means that the task was enqueued before, for example by a request without a
+        # reply.
         return self.get_result(item.id) if write is None and own.refusals else result
 
     def _look_for_workers(self, partition: str) -> None:
-        """Now and then, log a warning if tasks wait and nothing runs them.
+        """From time to time, log a warning if tasks wait and no worker runs them.
 
-        A thread reads that: no page waits for it.
+        A thread does this, so that no page waits for it.
         """
         cls = type(self)
         if monotonic() >= cls._looks_at:
@@ -133,7 +134,7 @@ class TaskBackend(BaseTaskBackend):
     def get_result(self, result_id: str) -> base.TaskResult:
         """The task with this id, as it is stored.
 
-        Costs 1 request and 1 read unit once it has finished, else 2 each.
+        Costs 1 request and 1 read unit if it has finished, else 2 of each.
 
         Raises:
             TaskResultDoesNotExist: there is none, or it was deleted after `KEEP_DAYS`.
@@ -146,7 +147,7 @@ class TaskBackend(BaseTaskBackend):
         return await in_thread(self.get_result, result_id)
 
     def retry_of(self, function: str) -> Retry:
-        """When failed attempts of the function are repeated: by OPTIONS, else by the task."""
+        """The rule for repeating the function: that in OPTIONS, or else that of the task."""
         retries: Mapping[str, Mapping[str, Any]] = self.options["RETRY"]
         own: Retry | None = None
         # This process may not know the function, or may be unable to import it.
@@ -157,7 +158,7 @@ class TaskBackend(BaseTaskBackend):
         return Retry(**retries.get(function, retries.get("*", {})))
 
     def schedules(self) -> Any:
-        """The schedules of `SCHEDULE`, which need cronsim."""
+        """The schedules in `SCHEDULE`. They need cronsim."""
         from outbox.schedules import Schedules
 
         return Schedules(self.alias, self.options["SCHEDULE"])
@@ -176,12 +177,12 @@ class TaskBackend(BaseTaskBackend):
                     import_string(function)
                 self.retry_of(function).never_repeated(strict=True)
             except Exception as error:
-                # The import of a module that a setting names can raise anything.
+                # Importing a module from a setting can raise any error.
                 faults.append(f"RETRY of {function}: {error}")
         try:
             faults += self.schedules().faults() if self.options["SCHEDULE"] else []
         except Exception as error:
-            # Such as a missing cronsim, which only the extra `tasks` installs.
+            # For example, cronsim is missing, which only the extra `tasks` installs.
             faults.append(f"SCHEDULE: {error}")
         texts = [f"TASKS[{self.alias!r}]: {name} is unknown." for name in sorted(self._unknown)]
         texts += [f"TASKS[{self.alias!r}], OPTIONS: {fault}." for fault in faults]
@@ -238,11 +239,10 @@ def _warn_if_long(partition: str) -> None:
 
 
 class ImmediateBackend(framework.ImmediateBackend):
-    """Django's backend, but its tasks can join transactions: the process runs them after the
-    commit.
+    """Django's backend, whose tasks can join transactions: the process runs them after the commit.
 
-    For tests, and for projects without a worker. A task whose process dies before it has run is
-    lost, and a request id does not prevent that it runs again.
+    It is for tests, and for projects without a worker. If the process dies before a task has run,
+    the task is lost. A request id does not prevent a task from running again.
     """
 
     task_class = Task

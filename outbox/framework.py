@@ -27,7 +27,7 @@ __all__ = [
     "TaskException",
     "TaskResultDoesNotExist",
     "base",
-    # Importing it registers the system check, also if `django_tasks` is not in INSTALLED_APPS.
+    # Importing it registers the system check, even if `django_tasks` is not in INSTALLED_APPS.
     "checks",
     "normalize_json",
     "signals",

@@ -15,14 +15,14 @@ tasks
     version (N)        of every item; a write requires the version that it read
 
 A task that succeeds at the first attempt is enqueued, claimed, recorded and deleted: one write
-unit each. Its record is made when it has finished. Each other step moves the task to another place,
-in one transaction with its record: a retry, a failure for good, a restart.
+unit each. Its record is made when it has finished. Each other step (a retry, a failure for good, a
+restart) moves the task to another place, in one transaction with its record.
 
-The place in the queue is the priority (000 is the highest) with the time when the task came there,
-or `d` with the time when a task is due that waits for it. Therefore, one query finds what can run,
-and reads neither what is not due nor what has finished. An id is the first place of its task, so a
-task without a record is found by its id; an id that follows from a request id is found by its
-record.
+The place in the queue is the priority (000 is the highest) with the time when the task came there.
+A task that is not due yet has `d` with the time when it is due. Therefore, one query finds the
+tasks that can run, and reads no tasks that are not due or have finished. An id is the first place
+of its task, so a task without a record is found by its id. An id that follows from a request id is
+found by its record.
 """
 
 from datetime import UTC, datetime
@@ -78,17 +78,17 @@ class TaskItem(Model):
     place = JSONAttribute(null=True)
     expires = IntegerAttribute(null=True)
 
-    #: The record of a task, as it was read together with the task. It is not stored here.
+    #: The record of a task, as it was read together with the task. It is not an attribute.
     record: "TaskItem | None" = None
 
     @property
     def rank(self) -> str:
-        """The part of its place that is equal for tasks of one priority."""
+        """The beginning of its place, which is the same for all tasks of one priority."""
         return str(self.sort[:1] if self.sort.startswith(_DEFERRED) else self.sort[:3])
 
     @property
     def due_seconds(self) -> float:
-        """How long it has been due, or has failed; below 0 if it is not due yet."""
+        """The time since it became due, or failed; below 0 if it is not due yet."""
         digits = self.sort.removeprefix(self.rank)[:_TIME_DIGITS]
         return now().timestamp() - int(digits, 16) / 1_000_000
 
@@ -104,13 +104,13 @@ def partition_of(queue: str, shard: int) -> str:
 
 
 def sort_of(at: datetime, priority: int | None = None) -> str:
-    """The sort key of a new place: now at the end of a priority, or at the time when it is due."""
+    """The sort key of a new place: at the end of its priority, or at the time when it is due."""
     rank = _DEFERRED if priority is None else f"{100 - priority:03d}"
     return f"{rank}{_time_text(at)}{get_random_string(11)}"
 
 
 def bounds(at: datetime, *, only_deferred: bool = False) -> tuple[str, str]:
-    """The sort keys between which a partition has what can run."""
+    """A partition has the tasks that can run between these sort keys."""
     return _DEFERRED if only_deferred else "0", f"{_DEFERRED}{_time_text(at)}~"
 
 

@@ -2,10 +2,11 @@
 
     "SCHEDULE": {"nightly": {"task": "staff.tasks.report", "cron": "0 3 * * *", "args": ["all"]}}
 
-Each worker looks at its clock and enqueues what is due. An item for each schedule has the time that
-was enqueued last; it changes in the transaction that stores the task, so each time is enqueued
-once. If several times passed while no worker ran, only the latest one is enqueued. A new schedule,
-or a changed cron expression, begins with its next time. Times are in TIME_ZONE.
+Each worker compares the schedules with its clock and enqueues what is due. Each schedule has an
+item with the time that was enqueued last. It changes in the transaction that stores the task, so
+each time is enqueued once. If several times passed while no worker ran, only the latest one is
+enqueued. A new schedule, or a changed cron expression, begins with its next time. Times are in
+TIME_ZONE.
 """
 
 import logging
@@ -24,18 +25,18 @@ from outbox.tasks import Task, new_result
 
 log = logging.getLogger(__name__)
 
-#: The option: for each name the path of a task, a cron expression, and perhaps arguments.
+#: The option has, for each name, the path of a task, a cron expression, and optional arguments.
 Schedule = Mapping[str, Mapping[str, Any]]
 
 #: The sort key of the item of a schedule.
 SLOT = "slot"
 
-#: The pause before a schedule that could not be enqueued is tried again.
+#: After an error, a schedule is tried again after this pause.
 AGAIN_AFTER = timedelta(minutes=1)
 
 
 class Schedules:
-    """The schedules of one backend, and when each is due next by this worker's clock."""
+    """The schedules of one backend, and their next times by this worker's clock."""
 
     def __init__(self, alias: str, schedule: Schedule) -> None:
         self._alias = alias
@@ -45,14 +46,14 @@ class Schedules:
     def enqueue_due(self) -> None:
         """Enqueue what is due. Errors are logged.
 
-        For each time, costs 1 read unit, and once 4 write units.
+        Each time of a schedule costs 1 read unit, and once 4 write units.
         """
         at = timezone.localtime(now())
         for name, options in self._schedule.items():
             if name in self._due and at < self._due[name]:
                 continue
             try:
-                # With this microsecond, a time that equals `at` counts as due.
+                # A microsecond is added, so that a time that equals `at` counts as due.
                 until = at.replace(microsecond=1)
                 self._enqueue(name, options, next(CronSim(options["cron"], until, reverse=True)))
                 self._due[name] = next(CronSim(options["cron"], at))
@@ -61,7 +62,7 @@ class Schedules:
                 self._due[name] = at + AGAIN_AFTER
 
     def _enqueue(self, name: str, options: Mapping[str, Any], slot: datetime) -> None:
-        """Enqueue the task of a time, unless that was done."""
+        """Enqueue the task of a time, unless it was enqueued before."""
         partition = f"schedule#{self._alias}#{name}#{options['cron']}"
         item = TaskItem.get_or_none(partition, SLOT)
         task = self._task_of(options)
@@ -85,7 +86,7 @@ class Schedules:
                     item.change(run_after=slot, write=write)
                     task.using(write=write).enqueue(*args, **kwargs)
         except (AlreadyExists, Stale, Refused):
-            # Another worker has enqueued it.
+            # Another worker has enqueued the task.
             pass
 
     def _task_of(self, options: Mapping[str, Any]) -> Task:

@@ -1,7 +1,7 @@
 """Tasks on AWS Lambda: `run_tasks` is a function's handler, for the table's stream and a schedule.
 
-The stream invokes it for new tasks, the schedule for those that had to wait. Both run what is due,
-so an event that is lost, late or doubled changes nothing.
+The stream invokes it for new tasks, the schedule for tasks that had to wait. Both run all tasks
+that are due, so a lost, late or repeated event does no harm.
 """
 
 import threading
@@ -12,18 +12,18 @@ from django.core.exceptions import ImproperlyConfigured
 
 from outbox.worker import Ran, Worker
 
-#: How much of the function's time is left when running tasks have been given back.
+#: When running tasks have been given back, this much of the function's time is left.
 SECONDS_LEFT = 5.0
 
-#: How long a function that is about to end waits for tasks that run.
+#: A function that is about to end waits for running tasks for this time.
 GRACE_SECONDS = 10.0
 
 
 def run_tasks(_event: object, context: Any) -> dict[str, int]:
     """Run the tasks that are due, until the function's time is nearly over.
 
-    Returns how many attempts there were, by their outcome. A task that is given back after more
-    than half of that time has used up an attempt; otherwise, a slow one would be repeated for ever.
+    Returns the numbers of attempts by their outcome. If a task is given back after more than half
+    of that time, this counts as a failed attempt. Otherwise, a slow task would be repeated forever.
     Costs 1 read unit per shard, and 2 write units for a lease if it runs tasks.
 
     Raises:

@@ -5,6 +5,6 @@ from django.dispatch import Signal
 #: A worker made an attempt. Argument: ran (`outbox.worker.Ran`).
 task_ran = Signal()
 
-#: A worker looked for tasks. Argument: seconds (float): how long the oldest one that it found has
-#: waited; 0 without one.
+#: A worker looked for tasks. Argument: seconds (float): the waiting time of the oldest task that it
+#: found; 0 without one.
 tasks_looked_for = Signal()

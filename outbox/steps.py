@@ -6,9 +6,10 @@ succeed       write the record, and delete the task; in a caller's transaction b
 place_again   move the task, with its record: repeated, given back, failed for good, or restarted
 recover       place a task again whose worker is gone; delete it if its record says that it ended
 
-All of them require that the task is as it was read. A worker that stood still beyond its lease
-cannot end its task once that was placed again: this wrote the record, which the worker needs to be
-as it was when it claimed the task. If it was faster, the task is not placed again.
+All of them require that the task is as it was read. If a worker was stopped for longer than its
+lease, it cannot end its task after that was placed again. Placing a task again writes the record,
+and the worker requires the record that it had when it claimed the task. If the worker is faster,
+the task is not placed again.
 """
 
 import json
@@ -58,13 +59,13 @@ MOST_BYTES = ITEM_MAX_BYTES - 80 * 1024
 MOST_ERRORS, ERROR_MAX_LENGTH = 10, 4_000
 #: The limit of all errors of a record together, as JSON, where a character can take six bytes.
 ERRORS_MAX_BYTES = 64 * 1024
-#: What a record gets with its end, besides the return value.
+#: The attributes that a record gets when the task ends, in addition to the return value.
 END_MAX_BYTES = 1024
 
-#: A task that has waited for this time shows that no worker runs, or too few.
+#: If a task has waited for this time, no worker runs, or too few.
 LONG_SECONDS = 300.0
 
-#: How often a task is looked for that is moved between two reads.
+#: If a task is moved between two reads, it is looked for this many times.
 READS = 5
 
 #: The task has ended, was placed again, or was claimed by another worker.
@@ -74,7 +75,7 @@ LOST = (Stale, AlreadyExists, AlreadyDone, Refused)
 def store(
     result: base.TaskResult, *, request_id: str | None, write: Transaction | None
 ) -> TaskItem:
-    """Put the task of `result`, and give that its id. Returns the item that tells its id.
+    """Put the task of `result`, and set the id of `result`. Returns the item that has the id.
 
     Costs 1 request and 1 write unit per KB, 2 in a caller's transaction; 4 with a request id.
 
@@ -112,7 +113,7 @@ def store(
 
     with joined(write) as write:
         record.insert(write=write, explained=explained)
-        # Part of the write of the record, which alone decides whether this is a repetition.
+        # This is part of the write of the record, which decides whether the call is a repetition.
         alone = Transaction()
         item.insert(write=alone)
         write.add(*(replace(put, part_of=record) for put in alone))
@@ -128,7 +129,7 @@ def _new_place(item: TaskItem, due: datetime | None) -> tuple[str, str]:
 
 
 def backend_of(item: TaskItem) -> Any:
-    """The `TaskBackend` that stored the task. If TASKS does not name it any more, another one."""
+    """The `TaskBackend` that stored the task, or another one if TASKS does not name it any more."""
     backends = [one for one in task_backends.all() if getattr(one, "joins_transactions", False)]
     return min(backends, key=lambda one: (one.alias != item.backend, item.queue not in one.queues))
 
@@ -164,7 +165,7 @@ def _place(id_: str, record: TaskItem | None) -> list[str] | None:
 
 
 def _is_current(item: TaskItem) -> bool:
-    """Whether the task, by its record as it was read, is at this place and has not ended."""
+    """Whether the record says that the task is at this place and has not ended."""
     return _place(item.id, item.record) == [item.partition, item.sort]
 
 
@@ -193,7 +194,7 @@ def task_of(item: TaskItem) -> base.Task:
 def result_of(item: TaskItem) -> base.TaskResult:
     """Django's result of a task, by the task or its record.
 
-    Raises: as `task_of`.
+    Raises: the errors of `task_of`.
     """
     args, kwargs = item.arguments
     result = replace(
@@ -214,7 +215,7 @@ def result_of(item: TaskItem) -> base.TaskResult:
 
 
 def error_texts(error: BaseException) -> tuple[str, str]:
-    """The path of the class, and the end of the traceback."""
+    """The path of the error's class, and the end of the traceback."""
     kind = type(error)
     text = "".join(format_exception(error))[-ERROR_MAX_LENGTH:]
     # The text may have lone surrogates, for example from a file name, which cannot be stored.
@@ -229,7 +230,7 @@ class Attempt(Ending):
     item: TaskItem
 
     def end(self, write: Transaction, value: object) -> None:
-        """Let the transaction write the end as well."""
+        """Add the end of the task to the transaction."""
         self.write = write
         succeed(self.item, value, write=write)
         super().end(write, value)
@@ -253,14 +254,14 @@ def claim(item: TaskItem, lease: Lease) -> Attempt | None:
     except Stale:
         return None
     if not _is_current(item):
-        # The task was moved, so it has a record.
+        # The task was moved before, so it has a record.
         item.record = TaskItem.get_or_none(item.id, RECORD)
     # If the task is not current, this worker was stopped, and the task was placed again.
     return Attempt(item=item) if _is_current(item) else None
 
 
 def _clean_return_value(item: TaskItem, value: object) -> object:
-    """The return value, as it is read again."""
+    """The return value in the form in which it is read again."""
     if value is None:
         return None
     try:
@@ -281,7 +282,7 @@ def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) 
     Raises:
         InvalidReturnValue: the value is not JSON, or does not fit into the record.
         one of `LOST`: it was placed again.
-        Unavailable: no answer. It will be repeated if that is not recorded.
+        Unavailable: no answer. The task is repeated if its end was not recorded.
     """
     values = {
         "status": base.TaskResultStatus.SUCCESSFUL,
@@ -297,7 +298,7 @@ def succeed(item: TaskItem, value: object, *, write: Transaction | None = None) 
 
 
 def recorded_end(item: TaskItem) -> str | None:
-    """The status with which this attempt is recorded to have ended. If so, delete the task.
+    """The recorded status of this attempt, if it has ended. In that case, delete the task.
 
     Costs 1 request and 1 read unit.
     """
@@ -315,7 +316,7 @@ def place_again(
     error: BaseException | None = None,
     write: Transaction | None = None,
 ) -> None:
-    """Let the task run after `pause` seconds; with None it has failed for good.
+    """Let the task run after `pause` seconds. With None, it has failed for good.
 
     An `error` is recorded and counts as a failed attempt. Costs 1 request and 6 write units.
 
@@ -345,7 +346,10 @@ def place_again(
 
 
 def _write_record(item: TaskItem, values: dict[str, Any], write: Transaction | None) -> None:
-    """Write the record, which must be as it was read. After the commit, `item` has it."""
+    """Write the record, which must not have changed since it was read.
+
+    After the commit, `item` has it.
+    """
     record = item.record
     if record is None:
         record = item.copied(partition=item.id, sort=RECORD, **values)
@@ -364,7 +368,7 @@ def _ended(item: TaskItem) -> dict[str, object]:
 
 
 def is_unfinished(item: TaskItem) -> bool:
-    """Whether a task that a worker runs, or ran, has not ended, and may be placed again.
+    """Whether a claimed task has not ended, so that it may be placed again.
 
     Costs 1 request and 1 read unit.
     """
@@ -374,7 +378,7 @@ def is_unfinished(item: TaskItem) -> bool:
 def fail(item: TaskItem, error: BaseException) -> float | None:
     """Let the task be repeated, or fail for good. Returns the seconds until it is due, or None.
 
-    Costs and raises as `place_again`.
+    Has the costs and errors of `place_again`.
     """
     retry: Retry = backend_of(item).retry_of(item.function)
     # Such a task is not repeated, because it would return the same value again.
@@ -416,7 +420,7 @@ def restart(id_: str, *, write: Transaction | None = None) -> None:
 def discard(id_: str, *, write: Transaction | None = None) -> None:
     """Delete a task that has failed for good. Costs 3 requests, 2 read and 4 write units.
 
-    Raises: as `restart`.
+    Raises: the errors of `restart`.
     """
     with joined(write) as write:
         for item in _find_failed(id_):
@@ -424,9 +428,9 @@ def discard(id_: str, *, write: Transaction | None = None) -> None:
 
 
 def waited_seconds(partition: str) -> float:
-    """How long the first task of a shard has waited that could run at once; 0 if there is none.
+    """The waiting time of the first task of a shard that could run now; 0 if there is none.
 
-    Costs 1 request and half a read unit; more if many tasks run, which are first.
+    Costs 1 request and half a read unit; more if many tasks run, because these come first.
     """
     between = TaskItem.sort.between(*bounds(now()))
     found = TaskItem.query(partition, between, page_size=10, consistent_read=False)

@@ -1,4 +1,4 @@
-"""What a caller gives to a task: its options, and what it gets while it runs.
+"""The options of a task, and the context that it gets while it runs.
 
     @task
     def send_welcome(member_pk: str) -> None: …
@@ -28,11 +28,11 @@ from outbox.framework import base
 class Retry:
     """When an attempt that failed is repeated.
 
-    - `attempts`: how many there are at most; 1: none is repeated.
-    - `delay`: how many seconds the first repetition waits at most. Each further attempt may wait
-      twice as long. The time is random, from 0 on.
-    - `longest`: the limit of these times.
-    - `never`: errors after which nothing is repeated: classes, or their paths as texts.
+    - `attempts`: the most attempts; with 1, a failed attempt is not repeated.
+    - `delay`: the longest pause before the second attempt, in seconds. It is doubled for each
+      further attempt. The pause is random, between 0 and this limit.
+    - `longest`: the longest pause.
+    - `never`: errors after which the task is not repeated, as classes or their paths.
 
     Raises:
         ValueError: `attempts` is less than 1, or a time is negative.
@@ -52,7 +52,9 @@ class Retry:
         object.__setattr__(self, "never", tuple(self.never))
 
     def never_repeated(self, *, strict: bool = False) -> tuple[type[BaseException], ...]:
-        """The classes of `never`, without those that cannot be imported: they were not raised.
+        """The classes in `never`.
+
+        Classes that cannot be imported are left out, because they were not raised.
 
         Raises:
             ImportError: with `strict`, one of them does not lead to the class of an error.
@@ -72,7 +74,7 @@ class Retry:
     def pause(self, failures: int, error: BaseException) -> float | None:
         """The seconds until the next attempt after `failures` failed ones, the last with `error`.
 
-        None: the task has failed for good.
+        None means that the task has failed for good.
         """
         if failures >= self.attempts or isinstance(error, self.never_repeated()):
             return None
@@ -117,7 +119,7 @@ class Task(base.Task):
         return replace(changed, request_id=str(request_id))
 
     def enqueue(self, *args: object, **kwargs: object) -> base.TaskResult:
-        """Django's. With `write` the task exists if the transaction commits.
+        """Like Django's method. With `write`, the task exists if the transaction commits.
 
         Raises:
             TypeError: it is called in the block of a transaction without `write`.
@@ -145,7 +147,7 @@ class Task(base.Task):
         return await self.get_backend().aenqueue(self, args, kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, as in Django. It gets our context on other backends as well."""
+        """Call the function, as in Django. It gets our context with other backends as well."""
         if not self.takes_context or isinstance(args[0], TaskContext):
             return base.Task.call(self, *args, **kwargs)
         ending = Ending()
@@ -176,9 +178,9 @@ def new_result(task: base.Task, id_: str, args: Any, kwargs: Any) -> base.TaskRe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContext(base.TaskContext):
-    """Django's context, by which a task can end in the transaction of its effect."""
+    """Django's context. With it, a task can end in the transaction of its effect."""
 
-    #: Whether this is the last attempt: if it fails, none follows.
+    #: Whether this is the last attempt, so that none follows if it fails.
     is_last: bool = True
     #: Adds the end of the task to a transaction.
     end: Callable[[Transaction, object], object] = lambda _write, _value: None
@@ -186,9 +188,9 @@ class TaskContext(base.TaskContext):
     def finish(self, *, write: Transaction, return_value: object = None) -> None:
         """End this task by the transaction `write`, which then also has the effect of the task.
 
-        Therefore, the effect happens once, however often the task is repeated. Commit the
-        transaction before the function returns. Adds 2 writes, 4 write units; the end of the task
-        then costs nothing more.
+        Therefore, the effect happens once, even if the task is repeated. Commit the transaction
+        before the function returns. Adds 2 writes, 4 write units; the end of the task then costs
+        nothing more.
 
         Raises (from the commit):
             Stale, AlreadyExists, Refused: another worker has taken over the task. Nothing was
@@ -199,16 +201,16 @@ class TaskContext(base.TaskContext):
 
 @dataclass
 class Ending:
-    """How a function ends its task: by `context.finish`, or by what it returns."""
+    """The end of a task: the function calls `context.finish`, or returns a value."""
 
-    #: What the function has called `finish` with.
+    #: The transaction that the function passed to `finish`.
     write: Transaction | None = None
     value: object = None
-    #: That transaction was committed.
+    #: Whether that transaction was committed.
     has_ended: bool = False
 
     def end(self, write: Transaction, value: object) -> None:
-        """For `TaskContext.finish`."""
+        """Does the work of `TaskContext.finish`."""
         self.write, self.value = write, value
         write.on_commit(self, lambda _stored: setattr(self, "has_ended", True))
 
@@ -220,7 +222,7 @@ class Ending:
         """
         if self.write is None:
             return value
-        # A discarded transaction was committed by an earlier attempt: only the task must end.
+        # A discarded transaction was committed by an earlier attempt, so only the task must end.
         if not (self.has_ended or self.write.is_discarded):
             raise NotFinished(function)
         return self.value
@@ -245,8 +247,10 @@ def task(**options: Unpack[Options]) -> Callable[[Callable[..., object]], Task]:
 
 
 def task(function: Callable[..., object] | None = None, /, **options: Unpack[Options]) -> object:
-    """Django's decorator, with the option `retry`. The function can join transactions on any
-    backend."""
+    """Django's decorator, with the option `retry`.
+
+    On any backend, the task can join transactions.
+    """
     if unknown := options.keys() - Options.__annotations__.keys():
         raise TypeError(f"A function is not declared with {', '.join(unknown)}: see Task.using.")
 

@@ -1,8 +1,8 @@
 """The worker: it looks for tasks that are due, claims and runs them, and records how they ended.
 
-One thread looks for tasks. It asks all shards at the same time, without consistency, because the
-claim decides. Other threads claim and run what it found. While nothing is found the looks get
-rarer, up to one in `LONGEST_PAUSE`; a task that this process enqueues is looked for at once.
+One thread looks for tasks. It reads all shards at the same time, without consistency, because the
+claim decides. Other threads claim and run the tasks that it found. While nothing is found, the
+pauses get longer, up to `LONGEST_PAUSE`. A task that this process enqueues is looked for at once.
 
 All tasks that a worker runs name one lock, which it holds while it runs tasks and for a lease
 longer. If it dies, other workers see that the lock is not renewed, and place its tasks again.
@@ -44,19 +44,19 @@ LOCK_PREFIX = "outbox#"
 #: The pauses between two looks that found nothing.
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 5.0
 
-#: How soon a request to stop is noticed.
+#: A request to stop is noticed after at most this time.
 TICK_SECONDS = 0.2
 
-#: How many tasks of a shard are found at most by one look.
+#: The most tasks of a shard that one look finds.
 FOUND_PER_SHARD = 10
 
-#: How many damaged tasks a worker remembers, which it logs once.
+#: A worker logs a damaged task once. It remembers at most this many.
 MOST_DAMAGED = 1_000
 
 #: After this time all shards are read again, because more urgent tasks may have come.
 LOOK_SECONDS = 1.0
 
-#: How long a worker that is stopped waits for tasks that run, before it gives them back.
+#: A worker that is stopped waits for running tasks for this time before it gives them back.
 GRACE_SECONDS = 25.0
 
 
@@ -64,7 +64,7 @@ GRACE_SECONDS = 25.0
 class Ran:
     """One attempt. `outcome`: successful, repeated, failed or lost.
 
-    A worker reports its own attempts, and those of a worker that is gone.
+    A worker reports its own attempts, and those of workers that are gone.
     """
 
     id: str
@@ -89,9 +89,9 @@ class Worker:
     """Runs the tasks of `queues`; by default of all queues of all `TaskBackend`s.
 
     `on_ran` is called after each attempt, in the thread that made it. If it raises an error, the
-    worker stops, and `run` raises it. Once `stop` is set nothing is claimed. Tasks that run may end
-    within `grace_seconds`; the others are given back. One that has run for `counted_seconds` then
-    has used up an attempt.
+    worker stops, and `run` raises it. After `stop` is set, nothing is claimed. Running tasks may
+    end within `grace_seconds`, and the others are given back. If a task has run for
+    `counted_seconds` by then, this counts as a failed attempt.
 
     Raises:
         ImproperlyConfigured: there is no `TaskBackend`.
@@ -125,12 +125,12 @@ class Worker:
         self._on_ran = on_ran
         self._error: Exception | None = None
         self._free = threading.Semaphore(threads)
-        #: What this worker runs or is about to claim, by id.
+        #: The tasks that this worker runs or is about to claim, by id.
         self._running: dict[str, Attempt | None] = {}
-        #: Whether a shard had more tasks than a look reads. The next look then reads the deferred
-        #: ones only, which come last and would otherwise never run under load.
+        #: Whether a shard had more tasks than a look reads. If so, the next look reads only the
+        #: deferred tasks. They come last, and would otherwise never run under load.
         self._is_full = self._only_deferred = False
-        #: Why the last task could not be claimed, if DynamoDB refused that: looks then get rarer.
+        #: The error of the last claim, if DynamoDB refused it. In this case, the pauses get longer.
         self._refusal: DynamoError | None = None
         self._watches: dict[Holder, HolderWatch] = {}
         self._log_once = lru_cache(MOST_DAMAGED)(log.error)
@@ -141,21 +141,22 @@ class Worker:
     def run(self, *, once: bool = False) -> None:
         """Run tasks until `stop` is set; with `once` until no more are due.
 
-        With `once` it also waits until it knows of each other worker that has tasks whether that is
-        alive, for at most a lease.
+        With `once`, it also waits, for at most a lease, until it knows which other workers with
+        tasks are alive.
 
         An idle worker costs half a read unit per look and shard. See `steps` for what tasks cost.
 
         Raises:
             TableMissing, Rejected, Unavailable: with `once`, if tasks cannot be read, or not be
-                claimed for some seconds. Otherwise errors are logged, and the worker goes on.
+                claimed for some seconds. Otherwise, errors are logged, and the worker continues.
         """
         signals.task_enqueued.connect(self._look_soon)
         pause = SHORTEST_PAUSE
         try:
             while not self._stopping.is_set():
                 self._wake.clear()
-                # Read before the look: a task that ends later may have enqueued another one.
+                # This is read before the look, because a task that ends later may have enqueued
+                # another one.
                 was_idle = not self._running
                 for schedules in self._schedules:
                     schedules.enqueue_due()
@@ -201,7 +202,7 @@ class Worker:
         well.
         """
         self._only_deferred, self._is_full = self._is_full, False
-        # In a random order, workers rarely read the same partition at the same time.
+        # The order is random, so that workers rarely read the same partition at the same time.
         random.shuffle(self._partitions)
         found = self._find(self._partitions, once)
         has_recovered = self._recover([item for item in found if item.lease], at_once=once)
@@ -213,14 +214,14 @@ class Worker:
         return has_given or has_recovered or self._only_deferred
 
     def _find(self, partitions: list[str], is_consistent: bool) -> list[TaskItem]:
-        """The tasks of partitions that are due, without those that this worker runs."""
+        """The tasks of the partitions that are due, except those that this worker runs."""
         # A read may show tasks that have ended in the meantime, so `running` is noted before it.
         running = {*self._running}
         failed: dict[str, DynamoError] = {}
         looks = together(*(partial(self._read, name, is_consistent, failed) for name in partitions))
         running |= self._running.keys()
         if failed:
-            # One line: most likely, DynamoDB does not answer at all.
+            # This is one line for all, because most likely DynamoDB does not answer at all.
             names, error = ", ".join(sorted(failed)), next(iter(failed.values()))
             log.warning("Tasks of %s cannot be read: %s", names, error)
         return [item for look in looks for item in look if item.id not in running]
@@ -256,7 +257,7 @@ class Worker:
         self._log_once("A task is left out: %s", str(error))
 
     def _waiting(self, found: list[TaskItem], is_consistent: bool) -> Iterator[TaskItem]:
-        """The tasks to claim: by priority, and shard after shard of those that a look found.
+        """The tasks to claim, by priority, and then shard by shard.
 
         Each shard is read again before its tasks are claimed, because other workers may have run
         them.
@@ -268,15 +269,15 @@ class Worker:
                     yield item
 
     def _hand_out(self, items: Iterator[TaskItem]) -> bool:
-        """Give tasks to threads as these become free; whether there is more to do at once.
+        """Give tasks to free threads. Returns whether there is more to do at once.
 
-        If no thread becomes free, the next look comes first, for schedules and for the tasks of
-        workers that are gone.
+        If no thread becomes free, this ends before the next look, which also serves schedules and
+        the tasks of workers that are gone.
         """
         look_at = clock_now() + LOOK_SECONDS
         has_given = False
         while self._wait_for(self._free.acquire, LONGEST_PAUSE):
-            # The slot stays free, because only this thread takes slots.
+            # The slot remains free, because only this thread takes slots.
             self._free.release()
             is_over = self._stopping.is_set() or (has_given and clock_now() > look_at)
             item = None if is_over else next(items, None)
@@ -325,9 +326,9 @@ class Worker:
             self._stopping.set()
 
     def _recover(self, held: list[TaskItem], *, at_once: bool) -> bool:
-        """Place tasks again whose worker is gone; whether there were any.
+        """Place tasks again whose worker is gone. Returns whether there were any.
 
-        Costs one look at each other worker per lease, or `at_once` one each time.
+        Costs one read for each other worker per lease; with `at_once`, one for each call.
         """
         by_holder: dict[Holder, list[TaskItem]] = {}
         for item in held:
@@ -362,7 +363,7 @@ class Worker:
         return (at_once or is_new or clock_now() >= watch.ends_at) and watch.is_gone()
 
     def _release_unused(self) -> None:
-        """An idle worker does not renew a lease."""
+        """Release the lease of an idle worker, which needs none."""
         if not self._running and clock_now() > self._used_at + self._lease_seconds:
             self._lease.release()
 
@@ -381,7 +382,7 @@ class Worker:
 
     def _give_back(self, claimed: TaskItem) -> None:
         """Place a task again that a thread of this worker still runs."""
-        # Read again, because that thread may be changing `claimed`.
+        # The task is read again, because that thread may be changing `claimed`.
         item = TaskItem.get_or_none(claimed.partition, claimed.sort)
         if item is None or item.workers != claimed.workers or not steps.is_unfinished(item):
             return
@@ -397,14 +398,17 @@ class Worker:
 def stored_tasks(
     damaged: Callable[[Item, DamagedItem], object] | None = None,
 ) -> Iterator[TaskItem]:
-    """The tasks that have failed for good, wait or run. Costs 1 read unit per 4 KB of them."""
+    """The tasks that have failed for good, wait or run. Costs 1 read unit per 4 KB."""
     failed = (f"{FAILED}#{queue}" for queue in all_queues())
     for partition in (*failed, *partitions()):
         yield from TaskItem.query(partition, damaged=damaged)
 
 
 def _recover(item: TaskItem) -> str | None:
-    """Place a task again whose worker is gone. Returns the outcome; None if others did it."""
+    """Place a task again whose worker is gone.
+
+    Returns the outcome; None if another worker did it.
+    """
     with suppress(*LOST):
         if steps.is_unfinished(item):
             return _fail(item, WorkerLost(item.lease))
@@ -460,7 +464,7 @@ def _tell_end(item: TaskItem) -> None:
     try:
         result = steps.result_of(item.record or item)
     except Exception as error:
-        # That is why it failed.
+        # The attempt failed for this reason.
         log.error("The task %s has failed: %s", item.id, error)
         return
     signals.task_finished.send_robust(type(backend_of(item)), task_result=result)

@@ -3,7 +3,7 @@
 A check works while files are uploaded, in bounded memory.
 
 1. The rows and the objects are read and sorted by key. If a row and its object agree on size and
-   ETag, nothing more is looked up.
+   ETag, nothing more is read.
 2. Uploads continue in the meantime, and ETags do not prove contents. For each other key, row and
    object are read again, and only these decide.
 """
@@ -31,8 +31,8 @@ from uploads.transfer import abort_uploads
 
 Difference = Literal["missing", "foreign", "different", "unfinished"]
 
-#: By whether the row is done (None: there is none), and whether there is an object. A row that is
-#: done is compared with its object.
+#: The difference, by whether the row is done (None without a row) and whether there is an object. A
+#: row that is done is compared with its object.
 _DIFFERENCES: dict[tuple[bool | None, bool], Difference] = {
     (None, True): "foreign",
     (False, True): "unfinished",
@@ -45,10 +45,11 @@ _OBJECT, _ROW = "object", "row"
 
 @dataclass
 class Report:
-    """What a check found below the prefix: the number of rows and objects, and keys.
+    """The result of a check below the prefix: the numbers of rows and objects, and keys.
 
-    `missing`: done in the table, but not in the bucket. `foreign`: in the bucket, but not in the
-    table. `different`: not what was uploaded. `unfinished`: an upload in progress or interrupted.
+    `missing` keys are done in the table, but not in the bucket. `foreign` keys are in the bucket,
+    but not in the table. `different` objects are not the ones that were uploaded. `unfinished`
+    uploads are in progress or were interrupted.
     """
 
     rows: int = 0
@@ -90,7 +91,7 @@ def check_uploads(destination: Destination, *, progress: Progress = unseen) -> R
 
 
 def _read_all(spool: Spool, destination: Destination, report: Report, progress: Progress) -> None:
-    """Store size and ETag of each object, and of each row that is done."""
+    """Store the size and the ETag of each object, and of each row that is done."""
     bucket = destination.bucket
     prefix = destination.key_prefix
     for listed in s3.list_objects(bucket, prefix):
@@ -121,7 +122,7 @@ def _suspects(spool: Spool) -> Iterator[tuple[str, Difference]]:
 
 
 def _difference_of(key: str, destination: Destination) -> Difference | None:
-    """How row and object of a key differ now; None if they do not."""
+    """The difference of row and object of a key now; None if they agree."""
     url = destination.url_for(key)
     bucket = destination.bucket
     row = claims.read(url)
@@ -155,11 +156,12 @@ def _is_done(row: Item | None) -> bool:
 def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
     """Delete the rows of these keys, with their parts, and yield the keys that are gone.
 
-    Only a row that no process works on, that has no object, and that can be read. It is claimed as
-    for an upload, so that no process can start while its parts are removed; if this is interrupted,
-    another process takes the row over. Costs for each key 1 read unit, 2 write units, 2 requests to
-    S3 and 1 for each upload that is aborted; for each process that a row names, 1 read unit per
-    second until it is known whether it is gone, at most one lease.
+    A row is deleted only if no process works on it, if it has no object, and if it can be read. It
+    is claimed as for an upload, so that no process can start while its parts are removed. If this
+    is interrupted, another process takes the row over. Costs for each key 1 read unit, 2 write
+    units, 2 requests to S3 and 1 for each upload that is aborted. For each process that a row
+    names, it costs 1 read unit per second until it is known whether the process is gone, for at
+    most one lease.
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
@@ -179,9 +181,9 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
 
 
 def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
-    """Delete the rows of these keys that are done and have no object; yield the keys that are gone.
+    """Delete the rows of these keys that are done and have no object. Yields the deleted keys.
 
-    The next run that has one of the files uploads it again. Costs for each key 1 read unit, 1 write
+    The next run with one of the files uploads it again. Costs for each key 1 read unit, 1 write
     unit and 1 HeadObject.
 
     Raises:
@@ -217,7 +219,7 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
 def _remove(claim: Claim, bucket: str, key: str) -> bool:
     try:
         if s3.head(bucket, key) is not None:
-            # The next run that has the file compares them.
+            # The next run with the file compares them.
             claims.release(claim)
             return False
         abort_uploads(claim, bucket, key)

@@ -21,14 +21,14 @@ from uploads.models import DONE, UPLOADING, UploadItem
 
 LOCK_PREFIX = "uploads#"
 
-#: After a process dies, others wait this long before they take over its files.
+#: After a process dies, others wait for this time before they take over its files.
 LEASE_SECONDS = 20.0
 
 #: The mean time between two looks at a process that holds a row.
 POLL_SECONDS = 1.0
 
 _IS_UPLOADING = UploadItem.state == UPLOADING
-# A row without a lease was left by an upload that was interrupted or failed.
+# If a row has no lease, its upload was interrupted or failed.
 _ABSENT_OR_FREE = UploadItem.url.does_not_exist() | (
     _IS_UPLOADING & UploadItem.lease.does_not_exist()
 )
@@ -38,8 +38,9 @@ _ABSENT_OR_FREE = UploadItem.url.does_not_exist() | (
 class Claim:
     """A row that names this process.
 
-    `is_only_upload`: S3 has no multipart upload of the key except `upload_id`. False also if that
-    is unknown: if the row existed before the claim, or while a created upload is not yet recorded.
+    `is_only_upload` says that S3 has no multipart upload of the key except `upload_id`. It is also
+    False if this is unknown: if the row existed before the claim, or while a created upload is not
+    yet recorded.
     """
 
     url: str
@@ -70,7 +71,7 @@ def take(
 ) -> Claim | UploadItem | None:
     """Claim the row if it is absent or free, or if it names `held_by`, a process that is gone.
 
-    Otherwise returns the row as it is; None if it was deleted in the meantime. Costs 1 request, 1
+    Otherwise, returns the stored row, or None if it was deleted in the meantime. Costs 1 request, 1
     write unit.
     """
     # The checksum is written with `done`.
@@ -84,7 +85,7 @@ def take(
             return row
         # An earlier attempt succeeded, or this process could not release the row.
         return Claim(url, lease, row.upload_id, is_only_upload=False)
-    # For a row that did not exist dynoxide returns the key.
+    # dynoxide returns the key for a row that did not exist.
     before = outcome.item or {}
     upload_id = before.get("uploadId", {}).get("S")
     return Claim(url, lease, upload_id, is_only_upload="state" not in before)
@@ -113,20 +114,20 @@ def finish(claim: Claim, size: int, sha256: str, etag: str) -> None:
     outcome = _update(claim.url, _is_held_by(claim.holder), **stored, **removed)
     if not outcome:
         row = _row(outcome)
-        # Otherwise an earlier attempt succeeded, or another process stored the same.
+        # In this case, an earlier attempt succeeded, or another process stored the same.
         if row is None or (row.state, row.size, row.sha256) != (DONE, size, sha256):
             raise ClaimLost(claim.url) from outcome.refused
 
 
 def release(claim: Claim) -> None:
-    """Free the row, for a run that continues from its parts. Costs 1 request, 1 write unit."""
-    # Refused if it is free, or names another process.
+    """Free the row, so that another run continues from its parts. Costs 1 request, 1 write unit."""
+    # This is refused if the row is free or names another process.
     _update(claim.url, _is_held_by(claim.holder), lease=None, fence=None)
 
 
 def delete(claim: Claim) -> None:
-    """Delete the row: this process stored nothing. Costs 1 request, 1 write unit."""
-    # Refused if it is deleted, or names another process.
+    """Delete the row, because this process stored nothing. Costs 1 request, 1 write unit."""
+    # This is refused if the row was deleted or names another process.
     _delete(claim.url, _is_held_by(claim.holder))
 
 
@@ -142,7 +143,8 @@ def delete_done(row: UploadItem) -> bool:
         value = getattr(row, name)
         condition &= attribute.does_not_exist() if value is None else attribute == value
     outcome = _delete(row.url, condition)
-    # Refused without a row: an earlier attempt succeeded, or another process deleted it.
+    # A refusal without a row means that an earlier attempt succeeded, or another process deleted
+    # it.
     return bool(outcome) or outcome.stored is None
 
 

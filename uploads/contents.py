@@ -1,6 +1,6 @@
-"""The contents of a file: read from disk, cut into parts, and their checksums in S3's form.
+"""The contents of a file: reading them from disk, cutting them into parts, checksums as in S3.
 
-The size of a file alone decides how it is cut, so equal files have equal checksums.
+Only the size of a file decides how it is cut, so equal files have equal checksums.
 
 Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html (sizes),
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html (checksums)
@@ -27,7 +27,7 @@ PART_BYTES = 8 * MIB
 
 MOST_PARTS = 10_000
 
-#: How much is read and sent at a time.
+#: The number of bytes that are read and sent at a time.
 CHUNK_BYTES = MIB // 4
 
 # O_NONBLOCK: opening a pipe that replaced the file would wait for a writer.
@@ -101,7 +101,7 @@ class OpenFile:
 
     def read_whole(self) -> bytes:
         """All bytes. Later reads use this copy, so later changes of the file do not matter."""
-        # One read for all: joining pieces would hold the file in memory twice.
+        # The file is read at once, because joining pieces would need memory for two copies.
         data = self.read_at(0, self.size) if self.size else b""
         if len(data) < self.size:
             data += b"".join(self.chunks(len(data), self.size - len(data)))
@@ -136,8 +136,8 @@ class OpenFile:
         """Check that the file is as it was when it was opened, and ends at its size.
 
         Raises:
-            FileChanged: it was written to, or renamed, linked or given other permissions: these
-                cannot be told from a write whose modification time was set back.
+            FileChanged: it was written to, renamed, linked, or given other permissions. These
+                changes cannot be told from a write whose modification time was set back.
             Unreadable: it has bytes beyond its size, as files in /proc have.
         """
         if self._data is not None:
@@ -154,7 +154,10 @@ class OpenFile:
 
     @cached_property
     def sha256(self) -> str:
-        """The checksum as the table keeps it: over parts if the file is large. Reads the file."""
+        """The checksum in the form of the table, which is over parts if the file is large.
+
+        Reads the file.
+        """
         if is_small(self.size):
             checksum = sha256_of(self.chunks(0, self.size))
         else:
@@ -226,8 +229,8 @@ def opened(path: str, real: str | None = None) -> Iterator[OpenFile]:
 
 
 def _open_without_links(path: str) -> int:
-    # O_NOFOLLOW concerns only the last name of a path. Each folder is therefore opened in the one
-    # before.
+    # O_NOFOLLOW concerns only the last name of a path. Therefore, each folder is opened inside the
+    # previous one.
     *folders, name = os.fsencode(path).split(b"/")[1:]
     folder = os.open(b"/", _ENTER)
     try:

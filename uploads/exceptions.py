@@ -15,7 +15,7 @@ from dynamo.runtime.terminal import printable
 
 
 class UploadError(ErrorWithValues):
-    """`subject` is the text, path, key or URL that the error is about."""
+    """`subject` is the text, path, key or URL that the error concerns."""
 
     subject: str = ""
     reason: str = ""

@@ -1,4 +1,4 @@
-"""The table `uploads`: what is known of each object that was stored or is being stored.
+"""The table `uploads`: the state of each object that was stored or is being stored.
 
 uploads
     key (S)          s3://bucket/key
@@ -15,8 +15,8 @@ uploads
     updatedAt (S)    the time of the last write; lets a later delete notice a newer write
 
 A row that is `uploading` and names no lease is free: its upload was interrupted or failed. The next
-run that has the file continues from the stored parts. Files are cut by the rule in
-`uploads.contents`, so equal files have equal checksums here.
+run with the file continues from the stored parts. Files are cut by the rule in `uploads.contents`,
+so equal files have equal checksums here.
 """
 
 from dynamo import IntegerAttribute, TextAttribute

@@ -37,7 +37,7 @@ def predict(job: Job, run: Run) -> Result:
 
 
 def _skipped(file: OpenFile, job: Job, run: Run) -> str:
-    """Why the file would be skipped; "" if it would not.
+    """The reason why the file would be skipped; "" if it would not.
 
     Raises:
         Conflict: the key belongs to another file or object.

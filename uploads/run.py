@@ -1,4 +1,4 @@
-"""A run: uploads files to S3, each exactly once, with several threads.
+"""A run, which uploads files to S3, each exactly once, with several threads.
 
     destination = Destination.parse("s3://bucket/prefix")
     summary = upload_files(walk(["logs"], destination), destination, on_result=print)
@@ -31,10 +31,11 @@ from uploads.signals import file_done
 from uploads.sources import Destination, Result, Source
 from uploads.transfer import Job, Run, Summary, store
 
-#: While this many files wait for other processes or files, no more are drawn. Bounds memory.
+#: While this many files wait for other processes or files, no more are drawn. This limits the
+#: memory.
 MOST_WAITING = 10_000
 
-#: How soon a request to stop is noticed when nothing else happens.
+#: A request to stop is noticed after at most this time if nothing else happens.
 TICK_SECONDS = 0.2
 
 
@@ -51,12 +52,13 @@ def upload_files(
 ) -> Summary:
     """Upload every source; or, in a dry run, predict the results (see `uploads.preview`).
 
-    `sources` are drawn as threads get free, so any number needs the same memory. `on_result` is
-    called for each source; `on_bytes` with the number of bytes that reached S3 (or were found
-    there), part by part, for files that are being uploaded. Both are called in the calling thread.
+    `sources` are drawn when threads become free, so any number of them needs the same memory.
+    `on_result` is called for each source; `on_bytes` with the number of bytes that reached S3 (or
+    were found there), part by part, for files that are being uploaded. Both are called in the
+    calling thread.
 
-    Once `stop` is set no file is started. Small files that are being uploaded are finished; large
-    ones stop between two parts, and the next run continues them. The other sources get no result.
+    After `stop` is set, no file is started. Small files in progress are finished. Large ones stop
+    between two parts, and the next run continues them. The other sources get no result.
 
     A new small file costs 2 requests, 2 write units and 1 PutObject (see `uploads.transfer`). A run
     costs 1 request and 1 write unit at its start, at its end and per quarter of its lease, and 2
@@ -64,9 +66,9 @@ def upload_files(
 
     Raises:
         BucketMissing: the bucket does not exist.
-        StorageFailed: S3 did nothing for the run, and does not list the bucket.
+        StorageFailed: no request to S3 succeeded, and S3 does not list the bucket.
         TableMissing: a table does not exist.
-        Unavailable, Rejected: DynamoDB did not let the run begin.
+        Unavailable, Rejected: the lease of the run could not be acquired.
     """
     summary = Summary()
     act = predict if is_dry else store
@@ -107,7 +109,7 @@ class _Dispatcher:
         # Twice the number of threads, so that no thread waits for this one.
         self._most_running = 2 * workers
         self._running = 0
-        #: Bytes that reached S3, and ended jobs, each with the holder whose file it was.
+        #: Numbers of bytes that reached S3, and ended jobs with the holders of their files.
         self._events: SimpleQueue[int | tuple[Job, Holder | None, Future[Result | Holder]]] = (
             SimpleQueue()
         )
@@ -165,7 +167,7 @@ class _Dispatcher:
         return max(0.0, min(TICK_SECONDS, self._held.next_look_at - now()))
 
     def _draw(self) -> Iterator[Result]:
-        """Start as many sources as there is room for. Yields those that cannot be started."""
+        """Start as many sources as possible. Yields those that cannot be started."""
         while (
             not self._is_drained
             and not self._stop.is_set()
@@ -210,7 +212,7 @@ class _Dispatcher:
             ended = future.result()
         except Interrupted:
             return
-        # Once a holder has let go of one file, it may have let go of the next one, too.
+        # After a holder has released one file, it may have released the next one, too.
         if ended != tried_for and (following := self._held.next_of(tried_for)):
             self._submit(following, tried_for)
         if isinstance(ended, Holder):
@@ -220,7 +222,7 @@ class _Dispatcher:
         yield ended
 
     def _free(self, key: str) -> None:
-        """Let the next job that waits for the key start."""
+        """Start the next job that waits for the key."""
         if waiting := self._keys[key]:
             self._waiting_for_keys -= 1
             self._submit(waiting.popleft(), None)
@@ -230,7 +232,7 @@ class _Dispatcher:
 
 @dataclass
 class _HolderQueue:
-    """The files that one process holds, without those that are being tried."""
+    """The files that one process holds, except those that are being tried."""
 
     watch: HolderWatch
     waiting: deque[Job] = field(default_factory=deque)
@@ -240,8 +242,8 @@ class _HolderQueue:
 class _HeldFiles:
     """Files whose rows other processes hold.
 
-    About once a second each process is looked at, however many files it holds: its lock, and, by
-    trying one file, one of its rows. All files of a process that is gone are tried at once.
+    About once a second, the lock of each process is read, and one of its files is tried, regardless
+    of how many files it holds. All files of a process that is gone are tried at once.
     """
 
     def __init__(self) -> None:
@@ -258,18 +260,20 @@ class _HeldFiles:
         self._queues[holder].waiting.append(job)
 
     def next_of(self, holder: Holder | None) -> Job | None:
-        """Take the file of this holder that has waited the longest."""
+        """Remove and return the file of this holder that has waited longest."""
         queue = self._queues.get(holder) if holder else None
         return queue.waiting.popleft() if queue and queue.waiting else None
 
     @property
     def next_look_at(self) -> float:
-        """When the next look is due, on `dynamo.runtime.clock`; infinity if no file is held."""
+        """The time of the next look, on `dynamo.runtime.clock`; infinity if no file is held."""
         looks = (queue.look_at for queue in self._queues.values() if queue.waiting)
         return min(looks, default=math.inf)
 
     def look(self) -> Iterator[tuple[Holder, Job, DynamoError | None]]:
-        """Look at each process that is due. Yields the jobs to try; with an error those to give up.
+        """Look at each process that is due.
+
+        Yields the jobs to try, and with an error the jobs to give up.
 
         Costs 1 request and 1 read unit for each process; 1 write unit once, if its lock is removed.
 
@@ -290,7 +294,7 @@ class _HeldFiles:
             except Unavailable:
                 pass  # the job that is tried next reports the error
             except DynamoError as error:
-                # Most likely the lock is damaged: the files of other holders are not affected.
+                # Most likely, the lock is damaged. The files of other holders are not affected.
                 unreadable = error
             if is_gone:
                 self.gone.add(holder)

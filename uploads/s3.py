@@ -1,7 +1,7 @@
 """Access to S3: one client per process, and the requests that uploads and exports need.
 
 botocore retries what fails temporarily (its standard mode: 503, a reset connection). Each request
-here can safely be repeated, as an object is only ever stored where there is none.
+here can safely be repeated, because an object is only stored where there is none.
 
 Every function that sends a request raises `StorageFailed` or one of its subclasses:
 `BucketMissing`, and those that the function names.
@@ -32,15 +32,16 @@ from dynamo.runtime.processes import PerProcess
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
 
-#: How often a request is sent at most, retries included.
+#: The most attempts of a request, retries included.
 ATTEMPTS = 5
 
-#: Connections that are kept open. A worker of `uploadfiles` has two threads, one for files and one
-#: for parts, and each sends one request at a time: enough for 32 workers.
+#: The connections that are kept open, enough for 32 workers. A worker of `uploadfiles` has two
+#: threads, one for files and one for parts, and each sends one request at a time.
 CONNECTIONS = 64
 
-#: A body of up to this size is sent with its headers. For a larger one botocore first asks whether
-#: S3 wants it (100 Continue): S3 may refuse it, and close the connection while it is being sent.
+#: A body of up to this size is sent with its headers. For a larger one, botocore first asks whether
+#: S3 accepts it (100 Continue). Otherwise, S3 may refuse it and close the connection while it is
+#: being sent.
 AT_ONCE_BYTES = 64 * 1024
 
 DOWNLOAD_CHUNK_BYTES = 256 * 1024
@@ -49,7 +50,7 @@ DOWNLOAD_CHUNK_BYTES = 256 * 1024
 class StorageFailed(ErrorWithValues):
     """`code` is S3's error code, or the name of botocore's exception.
 
-    `retries` is how often botocore repeated the request: an earlier attempt may have succeeded.
+    `retries` is the number of repetitions by botocore. An earlier attempt may have succeeded.
     """
 
     operation: str
@@ -66,11 +67,11 @@ class BucketMissing(StorageFailed):
 
 
 class ObjectExists(StorageFailed):
-    """If-None-Match: an object has the key (412)."""
+    """An object has the key already (If-None-Match, 412)."""
 
 
 class StorageBusy(StorageFailed):
-    """Another request for the key was in progress (409); try again."""
+    """Another request for the key was in progress (409). Try again."""
 
 
 class PartChanged(StorageFailed):
@@ -94,7 +95,7 @@ _ERRORS: dict[str, type[StorageFailed]] = {
 class Found:
     """An object as HeadObject shows it, with its stored checksums.
 
-    `sha256` may be one over parts; `crc32` is of the whole object.
+    `sha256` may be a checksum over parts; `crc32` is that of the whole object.
     """
 
     size: int
@@ -118,9 +119,9 @@ def _make_client() -> Any:
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
-        # Otherwise botocore builds the text again for each request.
+        # Otherwise, botocore builds the text again for each request.
         user_agent=f"Botocore/{botocore.__version__} django-on-dynamodb/uploads",
-        # We pass the checksums; they are signed headers, and so they sign the body.
+        # We pass the checksums as signed headers, so the signature covers the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={"payload_signing_enabled": False, "addressing_style": endpoints.s3_style()},
@@ -162,16 +163,17 @@ def _pages(operation: str, bucket: str, **request: object) -> Iterator[dict[str,
 
 def check_bucket(bucket: str, prefix: str) -> None:
     """Check that the bucket exists and can be listed below `prefix`. Costs 1 request."""
-    # Not HeadBucket: if it is refused, the answer has no message.
+    # HeadBucket is not used, because its refusal has no message.
     _call("ListObjectsV2", bucket, Prefix=prefix, MaxKeys=1)
 
 
 def list_objects(bucket: str, prefix: str) -> Iterator[list[tuple[str, int, str]]]:
-    """Key, size and ETag of all objects whose keys begin with `prefix`, page by page.
+    """The key, size and ETag of all objects whose keys begin with `prefix`, page by page.
 
     Costs 1 request per 1,000 objects.
     """
-    # botocore requests URL-encoded keys, as XML cannot contain every character, and decodes them.
+    # botocore requests URL-encoded keys, because XML cannot contain every character, and decodes
+    # them.
     for answer in _pages("ListObjectsV2", bucket, Prefix=prefix):
         found = answer.get("Contents", [])
         yield [(item["Key"], item["Size"], _bare(item["ETag"])) for item in found]
@@ -192,7 +194,7 @@ def put(bucket: str, key: str, body: bytes, sha256: str, content_type: str = "")
 
 
 def head(bucket: str, key: str) -> Found | None:
-    """The object; None if it, or the bucket, does not exist: S3's answer is the same."""
+    """The object; None if it or the bucket does not exist, because S3's answer is the same."""
     try:
         answer = _call("HeadObject", bucket, Key=key, ChecksumMode="ENABLED")
     except StorageFailed as error:
@@ -267,7 +269,7 @@ def complete_upload(bucket: str, key: str, upload_id: str, sent: Sequence[Part])
     """Make the object from its parts if the key is free. Returns its ETag.
 
     Raises:
-        ObjectExists, StorageBusy: as `put`.
+        ObjectExists, StorageBusy: as in `put`.
         PartChanged: a stored part is not the one in `sent`.
         UploadGone: the upload was completed (perhaps by an earlier attempt) or aborted.
     """

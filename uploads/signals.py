@@ -3,5 +3,5 @@
 from django.dispatch import Signal
 
 #: A file of a run was uploaded, skipped, or not uploaded. Arguments: outcome (str): `uploaded`,
-#: `skipped`, `conflict` or `failed`; size (int): its bytes. A receiver's error ends the run.
+#: `skipped`, `conflict` or `failed`; size (int): its bytes. An error of a receiver ends the run.
 file_done = Signal()

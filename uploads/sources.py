@@ -2,8 +2,8 @@
 
 A folder is read while its files are uploaded: only a few thousand names are in memory. A symbolic
 link is followed if it leads to something in the same folder. Another process may replace a file or
-a folder by a link at any time, so `opened` in `uploads.contents` decides, not what is seen here.
-What cannot be uploaded is reported with its reason, and the rest continues.
+a folder by a link at any time, so `opened` in `uploads.contents` decides. Files that cannot be
+uploaded are reported with the reason, and the others continue.
 """
 
 import fnmatch
@@ -36,9 +36,9 @@ LINK_LEAVES = "It is a symbolic link that leaves the folder; --follow-links foll
 
 @dataclass(frozen=True)
 class Destination:
-    """A bucket and a prefix of keys; the prefix may be empty, and has no `/` at its ends.
+    """A bucket and a prefix of keys. The prefix may be empty, and has no `/` at its ends.
 
-    `content_type`: that of all objects; if empty, the name of each file decides.
+    `content_type` is that of all objects. If it is empty, the name of each file decides.
     """
 
     bucket: str
@@ -69,7 +69,7 @@ class Destination:
 
     @property
     def key_prefix(self) -> str:
-        """The beginning of every key below the prefix: for `logs` it is `logs/`."""
+        """The beginning of every key below the prefix, such as `logs/` for `logs`."""
         return f"{self.prefix}/" if self.prefix else ""
 
     def key_for(self, relative: str) -> str:
@@ -91,11 +91,11 @@ class Destination:
         """The content type of the object; "" if the name does not show it."""
         if self.content_type:
             return self.content_type
-        # With `./` a name that looks like a URL is not read as one.
+        # With `./`, a name that looks like a URL is not parsed as one.
         kind, encoding = mimetypes.guess_type(f"./{key}")
         if encoding:
-            # As a Content-Encoding it would let browsers unpack the file, so they would not get the
-            # bytes that are stored.
+            # With a Content-Encoding, browsers would unpack the file, and would not get the stored
+            # bytes.
             return "application/gzip" if encoding == "gzip" else ""
         return kind or ""
 
@@ -108,9 +108,9 @@ class Destination:
 class Source:
     """A file to upload.
 
-    `path`: as `os.fsdecode` returns it (bytes that are not UTF-8 are surrogates). `size`: in bytes,
-    when it was found; it is read later. `real`: the absolute path that is opened, in which no link
-    is followed; None: `path` is opened, and links are followed.
+    `path` is in the form of `os.fsdecode` (bytes that are not UTF-8 are surrogates). `size` is in
+    bytes, when the file was found; it is read later. `real` is the absolute path that is opened
+    without following links; if it is None, `path` is opened, and links are followed.
     """
 
     path: str
@@ -124,7 +124,7 @@ Outcome = Literal["uploaded", "skipped", "conflict", "failed"]
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one source, or of a file, folder or link that cannot be uploaded.
+    """The outcome of a source, or of a file, folder or link that cannot be uploaded.
 
     `name` is printable; `key` is "" if there is no source. `reason` says why it was not uploaded,
     without a period.
@@ -138,10 +138,10 @@ class Result:
 
 
 class Selection:
-    """The files to take: those that match an `include` (or none is given) and no `exclude`.
+    """Selects the files that match an `include`, if there are any, and no `exclude`.
 
-    Patterns are those of `fnmatch`, case-sensitive, for the path below the folder (for a single
-    file: its name). `*` also matches `/`, so `*.log` takes logs at every depth.
+    Patterns are those of `fnmatch`. They are case-sensitive and match the path below the folder, or
+    the name of a single file. `*` also matches `/`, so `*.log` matches logs at every depth.
     """
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
@@ -159,7 +159,7 @@ class Selection:
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    # Without patterns, it is a pattern that matches nothing.
+    # Without patterns, this pattern matches nothing.
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
@@ -184,25 +184,25 @@ def walk(
     *,
     follow_links: bool = False,
 ) -> Iterator[Source | Result]:
-    """Every file of `paths` that `selection` takes, in the order in which they are found.
+    """All files of `paths` that match `selection`, in the order in which they are found.
 
     A path is text as `os.fsdecode` returns it. The keys of a folder's files are their paths below
-    it; that of a path that is a file is its name. What cannot be uploaded has its `Result`: a path
-    that does not exist, a folder that cannot be read, and one whose files' keys would all be too
-    long. Files are not opened here.
+    it. If a path is a file, its key is its name. A path that does not exist, a folder that cannot
+    be read, and a folder in which all keys would be too long yield a `Result`. Files are not opened
+    here.
 
     So has a link to something outside of its folder, unless `follow_links`: outside of the
     folder of `paths` in which it is, or, if it is one of `paths`, of the folder that contains it
     (`link/` is the folder behind the link).
     """
     for path in paths:
-        # The path is used as the shell gave it: pathlib would change it.
+        # The path is used as the shell gave it, because pathlib would change it.
         folder, name = os.path.split(path)
         try:
             status = os.stat(path)  # noqa: PTH116 - see above
             root = None if follow_links else os.path.realpath(path)
-            # A link never has these names. Only the place of `root` shows that the path is one,
-            # because it may be replaced between two calls.
+            # A link never has these names. Only the location of `root` shows that the path is a
+            # link, because it may be replaced between two calls.
             leaves = name not in {"", ".."} and not _is_in(os.path.realpath(folder), root)
         except (OSError, ValueError) as error:
             yield _unusable(path, error)
@@ -221,7 +221,7 @@ def walk(
 
 @dataclass(frozen=True)
 class _Walk:
-    """`root`: the folder without links in its path; None if links are followed."""
+    """`root` is the folder without links in its path; None if links are followed."""
 
     destination: Destination
     selection: Selection
@@ -235,7 +235,7 @@ class _Walk:
         status: os.stat_result,
         outer: frozenset[tuple[int, int]],
     ) -> Iterator[Source | Result]:
-        """The files of a folder; `below` precedes their names, `outer` are the folders around it.
+        """The files of a folder. `below` precedes their names; `outer` are the folders around it.
 
         Each level is one open descriptor and one step of recursion. The length of a key limits the
         number of levels to 512.
@@ -245,7 +245,7 @@ class _Walk:
             yield _unusable(path, "It is a symbolic link to a folder that contains it")
             return
         try:
-            # If the shortest name in the folder does not fit a key, none does.
+            # If the shortest name in the folder is too long for a key, all are.
             self.destination.key_for(_as_text(f"{below}x"))
             with os.scandir(path) as entries:
                 for entry in entries:
@@ -294,7 +294,7 @@ def _is_in(folder: str | None, path: str | None) -> bool:
 
 
 def _as_text(relative: str) -> str:
-    """The name whose UTF-8 encoding is the file name's bytes, whatever the system's encoding."""
+    """The name whose UTF-8 encoding is the file name's bytes, in any encoding of the system."""
     return os.fsencode(relative).decode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""Uploads one file: claims its row, stores the object, writes that it is done.
+"""Uploads one file: claims its row, stores the object, and records that it is done.
 
 A crash between two of these requests leaves a row that tells the next run where to continue. An
 object that is already in the bucket is compared, and never stored again.
@@ -34,11 +34,11 @@ from uploads.sources import Destination, Outcome, Result, Source
 
 log = logging.getLogger(__name__)
 
-#: How often a file is tried if its row or the lease is lost, another process is faster in S3, or an
-#: object, an upload or one of its parts is no longer there.
+#: A file is tried this many times if its row or the lease is lost, if another process is faster in
+#: S3, or if an object, an upload or one of its parts no longer exists.
 TRIES = 5
 
-# Why a file is skipped or a conflict: because of its row in the table, or of an object.
+# The reasons for skipping a file or reporting a conflict: its row in the table, or an object.
 STORED_BEFORE = "it was stored before"
 ANOTHER_STORED = "another file was stored under this key"
 ADOPTED = "the bucket had it already"
@@ -66,11 +66,10 @@ class Run:
     """The state that all files of a run share.
 
     - `gone`: the processes whose rows may be taken over.
-    - `threads`: they send parts, of which `ahead` of one file may wait for a thread.
+    - `threads`: send parts. Up to `ahead` parts of one file may wait for a thread.
     - `halt`: set to stop before the next file or part.
-    - `sent`: called, from any thread, with the number of bytes of each file or part that S3 has.
-    - `reached`: set when S3 has done something for the run, so that a later failure concerns one
-      file.
+    - `sent`: called from any thread with the number of bytes of each stored file or part.
+    - `reached`: set after the first successful request to S3. A later failure concerns one file.
     - `predicted`: in a dry run, the files that would be uploaded, by their keys.
     """
 
@@ -85,9 +84,10 @@ class Run:
     predicted: dict[str, Source] = field(default_factory=dict)
 
     def assert_reachable(self) -> None:
-        """Check that S3 lists the bucket, unless it has already done something for the run.
+        """Check that S3 lists the bucket, unless a request to S3 has succeeded before.
 
-        An error that concerns all files is then reported once. Costs 1 request until one succeeds.
+        Therefore, an error that concerns all files is reported once. Costs 1 request until one
+        succeeds.
 
         Raises:
             BucketMissing, StorageFailed: see `uploads.s3`.
@@ -101,8 +101,9 @@ class Run:
 class Job:
     """A file that is being uploaded.
 
-    `is_put`: this run stored the object. If the lease is lost before the row says so, the next try,
-    or another process, finds the object in the bucket; it still counts as uploaded by this run.
+    `is_put` says that this run stored the object. If the lease is lost before this is recorded, the
+    next try or another process finds the object in the bucket. It still counts as uploaded by this
+    run.
     """
 
     source: Source
@@ -165,10 +166,9 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
 
 
 def stored_before(file: OpenFile, job: Job, size: int | None, sha256: str | None) -> str:
-    """Why the file is skipped: a file with this size and checksum was stored under its key before.
+    """The reason to skip the file: one with its size and checksum is stored under its key.
 
-    Raises:
-        Conflict: that was another file.
+    Raises: Conflict: another file is stored under its key.
     """
     if (file.size, file.sha256) != (size, sha256):
         raise Conflict(job.key, ANOTHER_STORED)
@@ -176,13 +176,13 @@ def stored_before(file: OpenFile, job: Job, size: int | None, sha256: str | None
 
 
 def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
-    """The claimed row, or its holder, or the row if it is done."""
+    """The claimed row; or its holder, if another process has it; or the row, if it is done."""
     held_by: Holder | None = None
     for _try in range(TRIES):
         row = claims.take(url, size, run.lease.current(), held_by)
         if isinstance(row, Claim) or (row is not None and row.state == DONE):
             return row
-        # If it is absent or free now, it became so after this attempt.
+        # If the row is absent or free now, this changed after our attempt.
         held_by = claims.holder_of(row) if row is not None else None
         if held_by is not None and held_by not in run.gone:
             return held_by
@@ -203,15 +203,15 @@ class _Storing:
         self._run = run
         self._place = run.destination.bucket, job.key
         self._content_type = run.destination.content_type_for(job.key)
-        #: Whether CompleteMultipartUpload was sent, so that an object may be the result.
+        #: Whether CompleteMultipartUpload was sent, so that an object may exist.
         self._may_be_completed = False
 
     def store(self) -> None:
         """Store the object, or find that it is there, and write that the row is done.
 
-        After an error, the row stops naming this process. If a later run may succeed, the row
-        stays, free, with the parts that S3 has. Otherwise both are deleted. A row that may name
-        another process is not changed.
+        After an error, the row no longer names this process. If a later run may succeed, the row is
+        kept as free, with the parts in S3. Otherwise, both are deleted. A row that may name another
+        process is not changed.
         """
         size = self._file.size
         try:
@@ -231,9 +231,9 @@ class _Storing:
             self._run.sent(size)
 
     def _stored(self) -> tuple[str, str, bool]:
-        """Returns the object's ETag and checksum, and whether this run stored it."""
+        """Store the object. Returns its ETag and checksum, and whether this run stored it."""
         if contents.is_small(self._file.size):
-            self._abort()  # the file may have been large before
+            self._abort()  # the file may have been larger in an earlier run
             attempt = self._put
         else:
             attempt = self._upload_in_parts
@@ -244,10 +244,10 @@ class _Storing:
             try:
                 return attempt()
             except (s3.ObjectExists, s3.PartChanged, s3.StorageBusy, s3.UploadGone) as error:
-                # Another process was faster, S3 was busy, or an object or upload is gone. A part is
-                # changed by a process from which we took over, if it was frozen while it sent it.
+                # Another process was faster, S3 was busy, or an object or upload is gone. A part
+                # changes if the process from which we took over was frozen while it sent the part.
                 if isinstance(error, s3.StorageBusy):
-                    self._abort()  # S3 wants a new upload then
+                    self._abort()  # S3 requires a new upload in this case
                 if tries >= TRIES:
                     raise
             except StorageFailed:
@@ -288,10 +288,9 @@ class _Storing:
         return etag, contents.composite_of([part.sha256 or "" for part in sent]), True
 
     def _equal_object(self) -> s3.Found | None:
-        """The object with the key; None if there is none. Costs 1 request, and `is_equal`.
+        """The object with the key; None if there is none. Costs 1 request, and those of `is_equal`.
 
-        Raises:
-            Conflict: it has other bytes than the file.
+        Raises: Conflict: its bytes differ from those of the file.
         """
         found = s3.head(*self._place)
         if found is not None and not is_equal(self._file, found, *self._place):
@@ -302,7 +301,7 @@ class _Storing:
         """Continue the upload that the row names, or create one. Returns its id and its parts."""
         upload_id = self._claim.upload_id
         if upload_id is not None:
-            with suppress(s3.UploadGone):  # aborted: there was no object a moment ago
+            with suppress(s3.UploadGone):  # aborted, because there was no object just before
                 return upload_id, s3.list_parts(*self._place, upload_id)
         self._claim.lease.check()
         # If the reply is lost, an upload exists whose id is unknown.
@@ -354,8 +353,8 @@ class _Storing:
     def _abort_others(self) -> None:
         """Abort every upload of the key that the row does not name.
 
-        They are left by a process that died, or got no reply, after creating one. Costs nothing if
-        there cannot be any, otherwise 1 request to list them and 1 for each.
+        They exist if a process died, or got no reply, after it created one. Costs nothing if there
+        cannot be any, otherwise 1 request to list them and 1 for each.
         """
         if self._claim.is_only_upload:
             return
@@ -380,7 +379,7 @@ class _Storing:
                 self._abort_others()
             claims.delete(claim)
         except LeaseLost:
-            return  # the row may name another process, which handles it
+            return  # the row may name another process, which then handles the upload
         except StorageFailed as error:
             log.warning("The parts of %s stay in the bucket: %s", printable(claim.url), error)
             claims.release(claim)
@@ -393,7 +392,7 @@ def abort_uploads(claim: Claim, bucket: str, key: str, *, but: str | None = None
     """Abort every multipart upload of the key except `but`. Costs 1 request, and 1 for each.
 
     Raises:
-        LeaseLost: another process may have claimed the row, and have an upload of its own.
+        LeaseLost: another process may have claimed the row, and have its own upload.
     """
     for upload_id in s3.list_uploads(bucket, key):
         if upload_id != but:
@@ -404,9 +403,9 @@ def abort_uploads(claim: Claim, bucket: str, key: str, *, but: str | None = None
 def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
     """Whether the object has the bytes of the file, by the strongest checksum that S3 has of it.
 
-    That is its SHA-256; the SHA-256 over its parts, cut as they were; a CRC-32 of the whole
-    object; otherwise it is downloaded. Never the ETag, which is not always a checksum. Costs
-    nothing, 1 request for the sizes of the parts, or the download.
+    This is its SHA-256, the SHA-256 over its parts, or a CRC-32 of the whole object. Without a
+    checksum, the object is downloaded. The ETag is not used, because it is not always a checksum.
+    Costs nothing, 1 request for the sizes of the parts, or the download.
 
     Raises:
         StorageFailed: S3 refused, or did not answer.

@@ -11,7 +11,7 @@ from locks.management.commands.listlocks import as_row
 from locks.registry import State, break_lock, look
 from locks.requests import checked_name
 
-#: The texts, by the state that the lock had.
+#: The messages, by the state that the lock had.
 _SAID = {
     State.HELD: "is free now",
     State.CLAIMED: "is no longer claimed",
@@ -20,8 +20,7 @@ _SAID = {
 
 
 class Command(DynamoCommand):
-    """Breaks a lock. On a terminal it asks for confirmation, and breaks only the lease that it
-    showed."""
+    """Breaks a lock. On a terminal, it asks first, and breaks only the lease that it showed."""
 
     help = "Release a lock, or delete a claim. A running holder learns it at its next renewal."
 

@@ -52,7 +52,7 @@ def _as_json(lock: LockView, at: datetime) -> str:
         "renewedAt": lock.renewed_at and lock.renewed_at.isoformat(timespec="milliseconds"),
     }
     text = json.dumps(shown, ensure_ascii=False)
-    # The line may be printed to a terminal, which control characters could change.
+    # The line may be printed to a terminal, which control characters could affect.
     return "".join(item if item.isprintable() else json.dumps(item)[1:-1] for item in text)
 
 

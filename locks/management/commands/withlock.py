@@ -25,15 +25,16 @@ from locks.requests import checked_name
 #: From sysexits.h: EX_TEMPFAIL (try again later) and EX_SOFTWARE.
 TAKEN, LOST = 75, 70
 
-#: From SIGTERM to SIGKILL, if the lease is lost.
+#: The time from SIGTERM to SIGKILL after the lease is lost.
 GRACE_SECONDS = 10.0
 
-#: How soon a refused renewal is noticed. The end of the lease and of the command are at once.
+#: A refused renewal is noticed after at most this time. The end of the lease or of the command is
+#: noticed at once.
 LOOK_SECONDS = 0.25
 
 _TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
-#: A terminal sends these to all its foreground processes, and therefore to the command, too.
+#: A terminal sends these to all its foreground processes, so the command gets them as well.
 _FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
 
 _ENVIRONMENT = Path("/proc/self/environ")
@@ -42,23 +43,23 @@ _ENVIRONMENT = Path("/proc/self/environ")
 class Command(DynamoCommand):
     """Exits with the exit code of COMMAND, or 128 + N if signal N ended it.
 
-    127: COMMAND was not found. 126: it cannot be run. 75 (`--conflict-exit-code`): another process
-    held the lock until the wait ended. 70: the lease was lost.
+    127 means that COMMAND was not found, 126 that it cannot be run, 75 (`--conflict-exit-code`)
+    that another process held the lock until the wait ended, and 70 that the lease was lost.
     """
 
     help = "Run COMMAND while holding the lock NAME; LOCK_FENCE is in its environment."
 
-    #: The words after the first --; none when called from Python.
+    #: The words after the first --. There are none if the command is called from Python.
     _command: Sequence[str] = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Keep the words after the first -- from argparse, which would find our options in them."""
+        """Remove the words after the first --, in which argparse would find our options."""
         at = argv.index("--") if "--" in argv else len(argv)
         self._command = argv[at + 1 :]
         super().run_from_argv(argv[:at])
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the lock and how to wait for it."""
+        """Add the lock, and the options of the wait."""
         parser.usage = "%(prog)s [options] NAME -- COMMAND [ARGUMENT ...]"
         parser.add_argument("name", metavar="NAME", type=argument(checked_name), help="the lock")
         parser.add_argument(
@@ -107,7 +108,7 @@ class Command(DynamoCommand):
             raise CommandError("Add a command after --.", returncode=2)
         lease = options["lease"]
         wait = options["wait"]
-        # A short lease is looked at more often.
+        # A short lease is checked more often.
         poll = min(POLL_SECONDS, lease / 4)
         try:
             return Lock(options["name"], lease_seconds=lease, wait_seconds=wait, poll_seconds=poll)
@@ -142,9 +143,9 @@ def _lease_warnings_off() -> Iterator[None]:
 class _Signals:
     """Collects the signals that are meant for the command, within its `with` block.
 
-    For the main thread only. Until `begin_to_pass_on`, as there is no command yet, a signal N ends
-    this process with 128 + N. Signals that this process ignores (nohup) stay ignored, also by the
-    command.
+    It is for the main thread only. Until `begin_to_pass_on`, there is no command, and a signal N
+    ends this process with 128 + N. Signals that this process ignores (nohup) are ignored by the
+    command as well.
     """
 
     def __init__(self) -> None:
@@ -186,9 +187,9 @@ def _run_while_held(
 ) -> int:
     """Run `command` to its end; return its exit code, or 128 + N if signal N ended it.
 
-    It gets the environment that this process was started with, LOCK_FENCE, and the same standard
-    streams. On a terminal it stays in our process group, so that Ctrl-Z stops both. Otherwise it
-    leads its own group, which ends with it if the lease is lost, and Ctrl-Z is ignored.
+    It gets the environment with which this process was started, LOCK_FENCE, and the same standard
+    streams. On a terminal, it belongs to our process group, so that Ctrl-Z stops both. Otherwise,
+    it leads its own group, which is ended with it if the lease is lost, and Ctrl-Z is ignored.
 
     Raises:
         LeaseLost: the lease is over; the command has ended.
@@ -222,7 +223,7 @@ class _Child:
             raise CommandError(said, returncode=code) from error
 
     def exit_code(self) -> int | None:
-        """The exit code as a shell shows it; None while the command runs."""
+        """The exit code in the form of a shell; None while the command runs."""
         code = self._process.poll()
         return code if code is None or code >= 0 else 128 - code
 
@@ -251,7 +252,7 @@ class _Child:
         if not self._in_own_group:
             self._process.send_signal(number)
             return self._process.returncode is None
-        # Other processes of the group may run after its leader has ended.
+        # Other processes of the group may still run after its leader has ended.
         try:
             os.killpg(self._process.pid, number)
         except (ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""`checktasks`: find tasks that wait for long, cannot run, or are damaged."""
+"""`checktasks`: find tasks that have waited too long, cannot run, or are damaged."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ from outbox.worker import stored_tasks
 
 
 class Command(DynamoCommand):
-    """Prints what is wrong. The exit code is 1 if it finds a problem."""
+    """Prints the problems that it finds. The exit code is 1 if there are any."""
 
     help = "Find tasks that wait for long, have failed, cannot run, or are damaged."
 
@@ -49,8 +49,8 @@ def _faults(item: TaskItem) -> list[str]:
     elif item.lease is None and item.due_seconds > LONG_SECONDS:
         faults.append("waiting")
     elif item.lease is not None:
-        # Reported if its worker is gone and no other worker has taken over. Clocks may differ by
-        # minutes.
+        # This is reported if its worker is gone and no other worker has taken over. Clocks may
+        # differ by minutes.
         at = now() - timedelta(seconds=LONG_SECONDS)
         try:
             is_gone = look(item.lease).is_silent(at)
@@ -61,6 +61,6 @@ def _faults(item: TaskItem) -> list[str]:
     try:
         task_of(item)
     except Exception:
-        # Its function is gone, or its module cannot be imported, or its queue is gone.
+        # Its function or its queue no longer exists, or its module cannot be imported.
         faults.append("unknown")
     return faults

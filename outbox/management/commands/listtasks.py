@@ -10,7 +10,7 @@ from outbox.worker import stored_tasks
 
 
 class Command(DynamoCommand):
-    """Prints one line per task, those of each shard in the order in which they run."""
+    """Prints one line per task. The tasks of a shard are in the order in which they run."""
 
     help = "List the tasks that wait, run or have failed for good."
 
@@ -31,7 +31,10 @@ class Command(DynamoCommand):
 
 
 def _as_json(item: TaskItem) -> dict[str, object]:
-    """A task for programs. `seconds`: how long it has been due, below 0 if it is not due yet."""
+    """A task for programs.
+
+    `seconds` is the time since it became due, below 0 if it is not due yet.
+    """
     return {
         "id": item.id,
         "function": item.function,

@@ -12,7 +12,10 @@ from outbox.worker import Ran, Worker
 
 
 class Command(DynamoCommand):
-    """Runs tasks until TERM or Ctrl-C, which lets those that run end, or gives them back."""
+    """Runs tasks until TERM or Ctrl-C.
+
+    Running tasks may then end; after a time they are given back.
+    """
 
     help = "Run background tasks, in any number of processes on any machines."
 

@@ -1,4 +1,4 @@
-"""`checkuploads`: whether the table and the bucket agree."""
+"""`checkuploads`: check whether the table and the bucket agree."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ _FORGETS: dict[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]
 
 
 class Command(DynamoCommand):
-    """Can run while files are uploaded. Costs as the operations in `uploads.check`."""
+    """Can run while files are uploaded. Costs as much as the operations in `uploads.check`."""
 
     # The checks concern pages and templates, and take a quarter of the start time.
     requires_system_checks = ()
@@ -77,8 +77,7 @@ class Command(DynamoCommand):
 def _forgotten(
     report: Report, destination: Destination, options: Mapping[str, object]
 ) -> list[str] | None:
-    """Delete what the options name, and remove it from the report. Returns None if no option is
-    given."""
+    """Delete what the options name, and remove it from the report. Returns None without options."""
     asked = [kind for kind in _FORGETS if options[f"forget_{kind}"]]
     forgotten: list[str] = []
     for kind in asked:

@@ -43,8 +43,8 @@ _PATTERNS = {
 class Command(DynamoCommand):
     """Uploads the files and prints a summary.
 
-    Ctrl-C and TERM end it with the summary and exit code 130, once the rows of the files in
-    progress are released; a second one ends it at once. After any end, another run continues.
+    Ctrl-C and TERM end it with the summary and exit code 130, after the rows of the files in
+    progress are released. A second signal ends it at once. In any case, another run can continue.
     """
 
     # The checks concern pages and templates, and take a quarter of the start time.
@@ -139,7 +139,7 @@ class Command(DynamoCommand):
                 # Standard output is kept for the JSON document. Django prints errors in red.
                 stream = self.stderr if self.as_json else self.stdout
                 stream.write(f"{would}{result.outcome}: {result.name}{why}", str)
-                # The reader of a pipe gets the line at once, too.
+                # The reader of a pipe gets the line at once as well.
                 stream.flush()
 
     def _print(self, summary: Summary, seconds: float) -> None:
