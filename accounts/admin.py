@@ -297,7 +297,7 @@ class AccountAdmin(admin.ModelAdmin):
         if change:
             user, kind = before, "confirm"
             old = before.email if before.is_confirmed else ""
-            is_other = not before.has_name(email=email)
+            is_other = not before.has_unique_values(email=email)
             services.change_email(user, email, write=write)
         else:
             kind, old, is_other = "reset", "", True

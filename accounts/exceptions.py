@@ -8,9 +8,10 @@ AccountError
 ├── StaleUser             the account changed or was deleted since it was read
 ├── UnknownUser           no account has this username, email address or key
 ├── BadLink               a mailed link is too old, was used or replaced, or has another purpose
-│ └── UsedLink the link has already had its effect ├── TooManyAttempts a limit is reached
-(`accounts.limits`) ├── UnreadableFile a file of accounts cannot be read (`accounts.imports`) └──
-ImportStopped a request for a row of an import failed
+│   └── UsedLink          the link has already had its effect
+├── TooManyAttempts       a limit is reached (`accounts.limits`)
+├── UnreadableFile        a file of accounts cannot be read (`accounts.imports`)
+└── ImportStopped         a request for a row of an import failed
 """
 
 from collections.abc import Mapping

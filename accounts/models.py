@@ -267,7 +267,7 @@ class AbstractAccount(AbstractUser):
         exists: Condition = self.__class__.sessions[self.session_id].exists()
         return exists
 
-    def has_name(self, **values: str) -> bool:
+    def has_unique_values(self, **values: str) -> bool:
         """Whether the unique `values` are those of the account, in any spelling.
 
         Raises:
@@ -299,7 +299,7 @@ class AbstractAccount(AbstractUser):
         """
         implied = super()._implied(values)
         email = values.get("email")
-        if email and not self.has_name(email=str(email)):
+        if email and not self.has_unique_values(email=str(email)):
             # A new address is not confirmed, and links to the old one are void.
             implied |= {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
         deactivates = values.get("is_active") is False

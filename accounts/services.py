@@ -170,7 +170,7 @@ def edit_profile(
 def deactivate(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 
-    An email change that waits for its link is dropped: see `User._implied`.
+    An email change that waits for its link is dropped: see `AbstractAccount._implied`.
     """
     ensure(user, is_active=False, write=write)
 
@@ -246,7 +246,7 @@ def _part_of(user: AbstractAccount, part: Write) -> Write:
 
 
 def find_user(who: str) -> AbstractAccount:
-    """The account that `who` names; see `User.named`.
+    """The account that `who` names; see `AbstractAccount.named`.
 
     Raises:
         UnknownUser

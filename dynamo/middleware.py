@@ -16,7 +16,7 @@ from django.utils.log import log_response
 
 from dynamo.client.breaker import failing_fast
 from dynamo.exceptions import Busy, TableMissing, Unavailable
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 
 RETRY_AFTER_SECONDS = 5
 
@@ -46,11 +46,11 @@ class AvailabilityMiddleware(MiddlewareMixin):
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self.async_mode:
             return self.__acall__(request)
-        with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
+        with page_deadline(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return self.get_response(request)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
+        with page_deadline(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return await cast(Awaitable[HttpResponseBase], self.get_response(request))
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:

@@ -279,11 +279,11 @@ class Transaction(AltersData):
         while writes:
             try:
                 try:
-                    stored = self._send(writes)
+                    stored = self._send_or_recognize(writes)
                     break
                 except (ConditionFailed, TransactionCancelled) as error:
                     answer = error
-                    refused = _refused(writes, answer, again=self._may_be_committed)
+                    refused = _refusals(writes, answer, committed_before=self._may_be_committed)
             except Unavailable as unavailable:
                 if unavailable.maybe_written:
                     self._may_be_committed = True
@@ -310,8 +310,11 @@ class Transaction(AltersData):
             refusal = self.refusal_of(about)
             call(stored if refusal is None else refusal.stored)
 
-    def _send(self, writes: list[Write]) -> Item | None:
-        """Send `writes`. Returns the item after a single update, if a callback needs it."""
+    def _send_or_recognize(self, writes: list[Write]) -> Item | None:
+        """Send `writes`. After a lost reply, recognize a write that must not be sent again.
+
+        Returns the item after a single update, if a callback needs it.
+        """
         _check_size(writes)
         counting = [write for write in writes if not write.is_repeatable]
         if any(write.is_drawn and write.is_repeatable for write in writes):
@@ -320,7 +323,7 @@ class Transaction(AltersData):
         try:
             if counting and self._may_be_committed:
                 raise Unavailable("commit", "an earlier one got no answer", maybe_written=True)
-            return self._sent(writes)
+            return self._send_once(writes)
         except Unavailable as error:
             # A write that must not be repeated can be recognized by its mark.
             if not (error.maybe_written and counting and counting[0].is_drawn):
@@ -332,7 +335,8 @@ class Transaction(AltersData):
                 raise
             return stored if len(writes) == 1 else None
 
-    def _sent(self, writes: list[Write]) -> Item | None:
+    def _send_once(self, writes: list[Write]) -> Item | None:
+        """Send a single write as a plain request, and several ones as a transaction."""
         plain = writes[0].plain if len(writes) == 1 and self._repeat_conflicts else None
         if plain is not None:
             [write], (operation, request) = writes, plain
@@ -422,21 +426,23 @@ def joined(write: Transaction | None) -> AbstractContextManager[Transaction]:
     return Transaction() if write is None else nullcontext(write)
 
 
-def _refused(
-    writes: list[Write], answer: ConditionFailed | TransactionCancelled, *, again: bool
+def _refusals(
+    writes: list[Write], answer: ConditionFailed | TransactionCancelled, *, committed_before: bool
 ) -> list[Refusal]:
-    """The refused writes among `writes`. With `again`, an earlier commit may have done them."""
-    repeated = answer.repeated or again
+    """The refusals of `writes`. With `committed_before`, an earlier commit may have done them."""
+    may_be_done = answer.repeated or committed_before
     if isinstance(answer, ConditionFailed):
         [write] = writes
         stored = answer.item
-        if repeated or callable(write.otherwise):
-            stored = stored_after(answer, write.address, may_be_done=repeated)
-        return [Refusal(write, stored, repeated)]
+        if may_be_done or callable(write.otherwise):
+            stored = stored_after(answer, write.address, may_be_done=may_be_done)
+        return [Refusal(write, stored, repeated=may_be_done)]
     refused = []
     for write, reason in zip(writes, answer.reasons, strict=True):
         if reason.code == "ConditionalCheckFailed":
-            refused.append(Refusal(write, reason.item or None, again, resent=repeated))
+            # A transaction that was only sent again has a token, which shows that it was not done.
+            stored = reason.item or None
+            refused.append(Refusal(write, stored, repeated=committed_before, resent=may_be_done))
         elif reason.code != "None":
             raise Rejected(answer.operation, reason.code, reason.message) from answer
     return refused

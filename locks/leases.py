@@ -26,7 +26,7 @@ from dynamo.client import tally
 from dynamo.client.retries import pause_seconds
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.clock import now
-from dynamo.runtime.deadline import page, within
+from dynamo.runtime.deadline import page_deadline, within
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import tables_emptied
 from dynamo.wire.types import Item
@@ -338,7 +338,7 @@ class _Heartbeats:
             self._is_ending = True
             leases = [lease for lease in self._due if not lease.released]
         ends_at = now() + ENDING_SECONDS
-        with page(ENDING_SECONDS):
+        with page_deadline(ENDING_SECONDS):
             for lease in leases:
                 try:
                     lease.release(patience_seconds=max(0.0, ends_at - now()))

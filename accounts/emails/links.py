@@ -175,7 +175,7 @@ def request_change(user: AbstractAccount, email: str, *, write: Transaction | No
         StaleUser: the account changed or was deleted since `user` was read.
     """
     email = account_model().cleaned(email=email)["email"]
-    if user.has_name(email=email):
+    if user.has_unique_values(email=email):
         services.change_email(user, email, write=write)
         return
     ensure(

@@ -227,6 +227,6 @@ def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
     else:
         typed = {account_model().attribute_of(username): username}
     try:
-        return signed_in(request).has_name(**typed)
+        return signed_in(request).has_unique_values(**typed)
     except ValueError:
         return False  # not a valid name

@@ -162,7 +162,7 @@ class EmailChangeView(PasswordConfirmedView):
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         """Change the address, or send the link that changes it."""
         email = form.cleaned_data["email"]
-        if user.has_name(email=email):
+        if user.has_unique_values(email=email):
             services.change_email(user, email)
             return
         attempts.begin_mail("change", email, counted_client(self.request))

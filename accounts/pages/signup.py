@@ -63,6 +63,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, NextPageMixin, FormView):
                 user = visitor.register_signed_in(self.request, **values, write=write)
                 mails.send_confirmation(user, write=write)
         except AlreadyDone:
+            # The account was stored before, and in the same transaction the task of its mail.
             user = visitor.register_signed_in(self.request, **values)
         if not user.is_active:
             raise AccountRequestReused(form.cleaned_data["request_id"])

@@ -196,7 +196,8 @@ class AdminSite(_AdminSite):
 
         Raises:
             PermissionDenied: the user no longer has the right, or `may_write` refused an item;
-                nothing was written. The errors of `Transaction.commit`.
+                nothing was written.
+            The errors of `Transaction.commit`.
         """
         user = user_of(request)
         written: list[object] = [entry.about for entry in write]

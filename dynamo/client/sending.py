@@ -249,7 +249,7 @@ def _completed(operation: str, request: Mapping[str, object]) -> dict[str, objec
     return completed
 
 
-def _attempt(operation: str, request: dict[str, object], retries: int, ends_at: float) -> Answer:
+def _attempt(operation: str, request: dict[str, object], attempt: int, ends_at: float) -> Answer:
     shared = _shared()
     if fails_fast() and not shared.breaker.admits():
         url = shared.botocore.meta.endpoint_url
@@ -274,7 +274,7 @@ def _attempt(operation: str, request: dict[str, object], retries: int, ends_at: 
             request=request,
             response=response,
             error=failure,
-            retries=retries,
+            retries=attempt,
             seconds=seconds,
         )
     return response

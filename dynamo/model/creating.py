@@ -79,8 +79,9 @@ class Creatable(Readable):
         Raises:
             Taken: other items have unique values of it.
             AlreadyExists: an item has its key.
-            RequestIdReused: the request id made an item with other values. ValueError, TypeError: a
-                required value is missing, or a value is not usable. Nothing was sent.
+            RequestIdReused: the request id made an item with other values.
+            ValueError, TypeError: a required value is missing, or a value is not usable. Nothing
+                was sent.
             Unavailable, Rejected, TableMissing: see `client.sending`.
         """
         item = cls(**values)

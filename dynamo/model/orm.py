@@ -145,8 +145,9 @@ class DjangoCalls(Writable):
 
         Raises:
             Taken: another item has a unique value of `defaults`.
-            TypeError: neither the key nor the attributes of one `Unique`. ValueError: a value is
-                None or empty, which is not unique. Other errors of `create`.
+            TypeError: neither the key nor the attributes of one `Unique`.
+            ValueError: a value is None or empty, which is not unique.
+            Other errors of `create`.
         """
         if empty := [name for name, value in values.items() if value in (None, "", b"")]:
             raise ValueError(f"No item is found by an empty {empty[0]}: several may have it.")

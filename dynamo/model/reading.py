@@ -114,8 +114,8 @@ class Readable(Paged):
         `attributes_to_get` cannot be written.
 
         Raises:
-            DoesNotExist: there is none, or no item can have the key. TypeError: it is not the whole
-                key.
+            DoesNotExist: there is none, or no item can have the key.
+            TypeError: it is not the whole key.
         """
         names = cls._key_names()
         given = sum(part is not LEFT_OUT for part in (hash_key, range_key))

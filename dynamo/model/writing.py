@@ -147,9 +147,9 @@ class Writable(Creatable):
         Raises:
             Taken: other items have the unique values.
             Stale: the item changed or was deleted since it was read, even if it has the values now
-                (`dynamo.ensure` accepts this). ConditionFailed: the item did not change, but
-                `condition` does not hold. ValueError, TypeError: a value is not usable. Nothing was
-                sent.
+                (`dynamo.ensure` accepts this).
+            ConditionFailed: the item did not change, but `condition` does not hold.
+            ValueError, TypeError: a value is not usable. Nothing was sent.
             Unavailable, Rejected, TableMissing: see `client.sending`. Unavailable also if a
                 reply was lost and the item changed since.
         """

@@ -52,7 +52,7 @@ def at_most(seconds: float) -> AbstractContextManager[None]:
     return _ending(seconds, _last_at, _page_ends_at, _ends_at)
 
 
-def page(seconds: float) -> AbstractContextManager[None]:
+def page_deadline(seconds: float) -> AbstractContextManager[None]:
     """Give the body a page's deadline: its operations share it, and none begins after it.
 
     Inside another page, the earlier of the two deadlines counts.

@@ -11,7 +11,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 
 from dynamo import Unavailable
 from dynamo.client.tally import collect
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Customer
 from tests.faults.kinds import Meanwhile
@@ -57,7 +57,7 @@ def test_calls_of_many_tasks_run_at_the_same_time(proxy: FaultProxy) -> None:
 
 def test_calls_count_on_the_tally_of_their_task_and_keep_its_deadline() -> None:
     async def create(number: int, seconds: float) -> int:
-        with collect() as tally, page(seconds):
+        with collect() as tally, page_deadline(seconds):
             await Customer.acreate(club="chess", email=f"{number}@example.org")
         return tally.requests
 

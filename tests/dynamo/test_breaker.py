@@ -28,7 +28,7 @@ from dynamo.client.breaker import (
     failing_fast,
 )
 from dynamo.client.sending import is_unreachable, send
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 from tests.clocks import SleeplessClock, use_clock
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -69,7 +69,7 @@ def read() -> None:
 
 
 def read_in_a_page() -> None:
-    with page(5.5), failing_fast():
+    with page_deadline(5.5), failing_fast():
         read()
 
 
