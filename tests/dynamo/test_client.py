@@ -22,7 +22,7 @@ from dynamo.client.retries import (
 )
 from dynamo.client.sending import send
 from dynamo.runtime import deadline
-from dynamo.runtime.deadline import page, within
+from dynamo.runtime.deadline import page_deadline, within
 from project import settings as site_settings
 from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
@@ -264,7 +264,7 @@ def test_a_stalled_transaction_has_a_last_attempt_5_2_seconds_after_its_first(
 ) -> None:
     proxy.plan("TransactWriteItems", fault, times=1_000)
 
-    with nullcontext() if waited is None else page(5.5):
+    with nullcontext() if waited is None else page_deadline(5.5):
         deadline.time.sleep(waited or 0.0)
         with pytest.raises(Unavailable) as unavailable:
             transact()

@@ -11,7 +11,7 @@ import pytest
 from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.client.tally import MOST_CALLS, CountingPool, Tally, collect, current
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 from dynamo.transactions import read_together
 from locks import Lock, leases
 from locks.models import LockItem
@@ -87,7 +87,7 @@ def test_an_interrupted_request_counts_as_unanswered(proxy: FaultProxy) -> None:
 
 
 def test_a_pool_as_that_of_a_scan_counts_on_the_tally_of_the_caller_without_its_deadline() -> None:
-    with collect() as scan, page(-1):
+    with collect() as scan, page_deadline(-1):
         assert [*bulk.pages(Band.table(), ["pk"])] == [[]] * bulk.SEGMENTS
     with CountingPool(2) as pool:
         with collect() as other:

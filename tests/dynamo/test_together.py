@@ -9,7 +9,7 @@ import pytest
 from dynamo import Unavailable
 from dynamo.client.sending import send
 from dynamo.client.tally import collect
-from dynamo.runtime.deadline import page, page_seconds_left
+from dynamo.runtime.deadline import page_deadline, page_seconds_left
 from dynamo.runtime.threads import THREADS, together
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
@@ -31,7 +31,7 @@ def test_the_results_are_in_order_also_of_nested_calls() -> None:
 
 
 def test_calls_share_the_tally_and_the_deadline(engine: str) -> None:
-    with collect() as tally, page(100):
+    with collect() as tally, page_deadline(100):
         _one, _two, left = together(read, read, page_seconds_left)
 
     assert tally.requests == 2
@@ -39,7 +39,7 @@ def test_calls_share_the_tally_and_the_deadline(engine: str) -> None:
 
 
 def test_a_page_that_is_over_sends_nothing(engine: str, requests_sent: Requests) -> None:
-    with page(-1), pytest.raises(Unavailable):
+    with page_deadline(-1), pytest.raises(Unavailable):
         together(read, read, read)
 
     assert requests_sent.operations == []

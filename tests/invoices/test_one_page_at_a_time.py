@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 from dynamo.runtime.gates import GateFull, in_turn
 from invoices.pages import base
 from invoices.pages.base import MOST_WAITING, MOST_WAITING_IN_ALL, one_at_a_time
@@ -33,7 +33,7 @@ class Pages:
         return asked
 
     def _make(self, account: str, number: int) -> None:
-        with page(60), one_at_a_time(account):
+        with page_deadline(60), one_at_a_time(account):
             self.made.append(number)
             assert self.may_end.acquire(timeout=60)
 
@@ -76,7 +76,7 @@ def test_a_few_pages_wait_and_further_ones_are_refused_at_once(pages: Pages) -> 
     for number in range(1 + MOST_WAITING):
         pages.start("ann", number)
 
-    with page(60), pytest.raises(GateFull) as refused, one_at_a_time("ann"):
+    with page_deadline(60), pytest.raises(GateFull) as refused, one_at_a_time("ann"):
         pass
 
     assert refused.value.is_own
@@ -88,7 +88,7 @@ def test_a_few_pages_wait_and_further_ones_are_refused_at_once(pages: Pages) -> 
 def test_a_page_that_waits_until_its_deadline_is_refused_and_leaves_the_line(pages: Pages) -> None:
     pages.start("ann")
 
-    with page(0.1), pytest.raises(GateFull) as refused, one_at_a_time("ann"):
+    with page_deadline(0.1), pytest.raises(GateFull) as refused, one_at_a_time("ann"):
         pass
 
     assert refused.value.is_own
@@ -101,7 +101,7 @@ def test_a_few_accounts_leave_places_to_those_that_have_none(pages: Pages) -> No
     for account in "abcdefg":
         for _page in range(1 + MOST_WAITING):
             if places(account) and total() >= AT_ONCE + MOST_WAITING_IN_ALL // 2:
-                with page(60), pytest.raises(GateFull) as error, one_at_a_time(account):
+                with page_deadline(60), pytest.raises(GateFull) as error, one_at_a_time(account):
                     pass
                 assert error.value.is_own
                 refused += 1
@@ -112,7 +112,7 @@ def test_a_few_accounts_leave_places_to_those_that_have_none(pages: Pages) -> No
     others = [f"other {number}" for number in range(AT_ONCE + MOST_WAITING_IN_ALL - total())]
     for other in others:
         pages.start(other)
-    with page(60), pytest.raises(GateFull) as error, one_at_a_time("one too many"):
+    with page_deadline(60), pytest.raises(GateFull) as error, one_at_a_time("one too many"):
         pass
     assert not error.value.is_own
     assert len(others) >= 10
@@ -150,13 +150,13 @@ def test_a_page_in_line_does_not_hold_a_turn(pages: Pages) -> None:
     pages.start("ann")
 
     def make() -> None:
-        with page(60), in_turn(turns), one_at_a_time("ann"):
+        with page_deadline(60), in_turn(turns), one_at_a_time("ann"):
             pass
 
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(make)
         wait_until(lambda: places("ann") == 2 or asked.done())
-        with page(60), in_turn(turns):
+        with page_deadline(60), in_turn(turns):
             assert not asked.done()
         pages.may_end.release()
         asked.result(60)
@@ -166,7 +166,7 @@ def test_a_forked_child_has_empty_lines(pages: Pages) -> None:
     pages.start("ann")
 
     def child() -> None:
-        with page(0.1), one_at_a_time("ann"):
+        with page_deadline(0.1), one_at_a_time("ann"):
             assert places("ann") == 1
 
     assert in_a_child(child) == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dynamo.exceptions import Busy
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 from dynamo.runtime.gates import in_turn
 from invoices.output import helper
 from invoices.output.helper import HelperEnded, HelperFailed, run_in_helper
@@ -142,7 +142,7 @@ def test_a_computation_that_takes_too_much_memory_is_ended() -> None:
 
 def test_a_computation_that_does_not_get_its_turn_is_refused(tmp_path: Path) -> None:
     with under_way(computations.never_end, tmp_path) as (pid, _result):
-        with page(0.1), pytest.raises(Busy, match="no free slot"):
+        with page_deadline(0.1), pytest.raises(Busy, match="no free slot"):
             run_in_helper(computations.mark, str(tmp_path / "late"))
         os.kill(pid, signal.SIGKILL)
 
@@ -254,7 +254,7 @@ def test_a_page_passes_its_turn_on_while_the_helper_computes(tmp_path: Path) -> 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(make_a_page)
         wait_until((tmp_path / "began").exists)
-        with page(60), in_turn(turns):
+        with page_deadline(60), in_turn(turns):
             os.kill(int((tmp_path / "began").read_text()), signal.SIGKILL)
         with pytest.raises(HelperEnded):
             first.result()

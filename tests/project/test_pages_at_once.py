@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from dynamo.auth import passwords
-from dynamo.runtime.deadline import page
+from dynamo.runtime.deadline import page_deadline
 from dynamo.runtime.gates import turn_passed_on
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
@@ -45,7 +45,7 @@ class Site:
         return HttpResponse("done")
 
     def visit(self, seconds: float = 60, request: HttpRequest = REQUEST) -> HttpResponse:
-        with page(seconds):
+        with page_deadline(seconds):
             response: HttpResponse = self._pages(request)
             return response
 
@@ -109,7 +109,7 @@ def test_a_page_that_fails_gives_up_its_turn(settings: Any) -> None:
 
     pages = PagesAtOnceMiddleware(fail)
     for _number in range(3):
-        with page(0.1), pytest.raises(LookupError):
+        with page_deadline(0.1), pytest.raises(LookupError):
             pages(REQUEST)
 
 
