@@ -185,14 +185,10 @@ def one_at_a_time(account: str) -> AbstractContextManager[None]:
 class LongPageMixin(View):
     """A page that takes long. Visitors who are not signed in do not wait for each other."""
 
-    def in_line(self, request: HttpRequest) -> AbstractContextManager[None]:
-        """A context whose body runs when it is this page's turn."""
-        account: Any = request.user
-        return one_at_a_time(account.pk) if account.is_authenticated else nullcontext()
-
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Make the page, including its template, when the account's earlier pages are made."""
-        with self.in_line(request):
+        account: Any = request.user
+        with one_at_a_time(account.pk) if account.is_authenticated else nullcontext():
             response = super().dispatch(request, *args, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
                 # Otherwise Django renders it after this block, at the same time as the next page.

@@ -6,15 +6,14 @@ The fields of an invoice are declared in `invoices.document.invoice`, with their
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Self
-from urllib.parse import urlencode
+from typing import Any
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import AbstractAccount, account_model
+from accounts.models import AbstractAccount
 from dynamo.forms import RequestIdForm
 from dynamo.inputs import LongSelect
 from invoices.document.amounts import LINE_FIELDS, MAX_LINES, Totals, check_totals, totals
@@ -49,10 +48,6 @@ from invoices.store.sellers import check_seller, is_named, seller_of
 FIRST_YEAR, LAST_YEAR = 1000, 9999
 #: A number has at most 15 digits.
 LAST_NUMBER = 10**15
-
-#: The values of the profile that the law and the standard require.
-_SELLER_NEEDED = ("address", "country", "vat_id", "tax_number")
-
 
 #: The fields of the form by the parts of the page. Fields that are not named here are added to the
 #: last part.
@@ -123,25 +118,6 @@ class InvoiceForm(RequestIdForm):
         lines = [bound for form in self.lines.forms for bound in form.visible_fields()]
         *above, below = self.parts.values()
         return [*chain.from_iterable(above), *lines, *below]
-
-    @property
-    def about_seller(self) -> str:
-        """What `while_typing` needs of the profile, in the form of a query."""
-        about = {item: getattr(self.seller, item) for item in _SELLER_NEEDED}
-        about["payment_terms"] = self.usual_terms
-        about["name"] = self.is_named and self.seller.name
-        return urlencode({f"seller_{name}": text for name, text in about.items() if text})
-
-    @classmethod
-    def while_typing(cls, data: Mapping[str, str]) -> Self:
-        """The form that is not sent yet, with the seller's values that the page knows."""
-        names = (*_SELLER_NEEDED, "payment_terms", "name")
-        # Anybody may send them. A longer text than a profile can have would take long to check.
-        known: dict[str, Any] = {name: data.get(f"seller_{name}", "")[:500] for name in names}
-        user = account_model()(username="-")
-        form = cls(data, user=user, profile=SellerProfile("", **known), is_preview=True)
-        form.is_valid()
-        return form
 
     def amounts(self) -> tuple[list[int | None], Totals | None]:
         """The amount of each line, and their sums, in minor units; None for what is not known.

@@ -1,7 +1,6 @@
 """The form of a new invoice and its previews."""
 
 import uuid
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -17,7 +16,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views import View
 
-from accounts.limits.clients import counted_client
 from accounts.pages import keptforms
 from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import Invoice, draw_up, typed_values_of
@@ -27,7 +25,7 @@ from invoices.document.requirements import language_of
 from invoices.models import CustomerItem
 from invoices.output.pdf import pdf_of
 from invoices.pages import forms, lineforms
-from invoices.pages.base import LongPageMixin, OwnFormView, SellerMixin, one_at_a_time, shown_pdf
+from invoices.pages.base import LongPageMixin, OwnFormView, SellerMixin, shown_pdf
 from invoices.store.customers import customer_of, list_customers
 from invoices.store.issuing import issue_invoice, label_issued_with, must_confirm
 from invoices.store.records import find_invoice
@@ -240,19 +238,16 @@ class InvoicePreviewPdfView(InvoiceNewPreviewView):
         return shown_pdf(pdf_of(invoice, keep=False), "draft")
 
 
-class PreviewView(LongPageMixin, View):
+class PreviewView(SellerMixin, LongPageMixin, View):
     """The amounts of a form that is not sent yet, and what it lacks, as JSON:
     `{"lines": […], "totals": "<dl>…", "checks": "<div>…"}`.
-
-    Every visitor may send the form, with the CSRF token of a page, because the answer depends only
-    on what is sent. It costs no request to DynamoDB. A client gets one answer at a time.
     """
 
-    def in_line(self, request: HttpRequest) -> AbstractContextManager[None]:
-        return one_at_a_time(counted_client(request))
-
     def post(self, request: HttpRequest) -> HttpResponse:
-        form = forms.InvoiceForm.while_typing(request.POST)
+        form = forms.InvoiceForm(
+            request.POST, user=self.user, profile=self.profile, is_preview=True
+        )
+        form.is_valid()
         amounts, sums = form.amounts()
         known = ["" if item is None else readable_amount(item, form.currency) for item in amounts]
         shown = {"invoice": {"totals": sums, "currency": form.currency}}

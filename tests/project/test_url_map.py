@@ -168,7 +168,7 @@ ROWS = {
     # Nothing is kept.
     "invoice_new_preview": own(405, get="invoice_new"),
     "invoice_preview_pdf": own(405, get="invoice_new"),
-    "invoice_preview": page((405, 405), post=(200, 200)),
+    "invoice_preview": own(200, get=405),
     "invoices_csv": own(405, DAY.year),
     "invoices_lines": own(405, DAY.year),
     "invoices_bookings": own(405, DAY.year),

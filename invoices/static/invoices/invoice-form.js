@@ -27,7 +27,6 @@ const field = (line, name) => line.querySelector(`[name$="-${name}"]`);
 /** What the amounts depend on, and what is lacking. */
 function previewed() {
   const data = new FormData();
-  for (const [name, text] of new URLSearchParams(form.dataset.seller)) data.append(name, text);
   const fields = [...form.elements].filter(
     ({ name, type }) => name && type !== "submit" && !name.startsWith("lines-"),
   );
