@@ -19,15 +19,11 @@ from dynamo import DamagedItem
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from dynamo.wire.types import Item
 from dynamo.wire.values import text_of
-from locks import LeaseLost
-from locks.holders import Holder, HolderWatch, ProcessLease
+from locks.holders import Holder, HolderWatch
 from uploads import claims, s3
-from uploads.claims import Claim, process_lease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
-from uploads.models import DONE, UPLOADING, UploadItem
-from uploads.s3 import StorageFailed
+from uploads.models import DONE, UploadItem
 from uploads.sources import Destination
-from uploads.transfer import abort_uploads
 
 Difference = Literal["missing", "foreign", "different", "unfinished"]
 
@@ -153,78 +149,40 @@ def _is_done(row: Item | None) -> bool:
     return text_of(row, "state") == DONE
 
 
-def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
-    """Delete the rows of these keys, with their parts, and yield the keys that are gone.
+def forget(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
+    """Delete the rows of these keys that have no object, with their parts; yield the keys that are
+    gone.
 
-    A row is deleted only if no process works on it, if it has no object, and if it can be read. It
-    is claimed as for an upload, so that no process can start while its parts are removed. If this
-    is interrupted, another process takes the row over. Costs for each key 1 read unit, 2 write
-    units, 2 requests to S3 and 1 for each upload that is aborted. For each process that a row
-    names, it costs 1 read unit per second until it is known whether the process is gone, for at
+    A row stays if a process works on it, if it changes meanwhile, or if it cannot be read. If a
+    process takes the row over while the parts are removed, it begins its upload again. Costs for
+    each key 1 read unit, 1 write unit, 2 requests to S3 and 1 for each upload that is aborted; for
+    each process that a row names, 1 read unit per second until it is known whether it is gone, at
     most one lease.
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
     """
-    lease = process_lease()
+    bucket = destination.bucket
     gone: dict[Holder, bool] = {}
-    try:
-        for key in keys:
-            # If the lease is lost, another process can take the claim over.
-            with suppress(DamagedItem, LeaseLost):
-                claim = _claimed(destination.url_for(key), lease, gone)
-                if claim is not None and _remove(claim, destination.bucket, key):
-                    yield key
-    finally:
-        lease.release()
-
-
-def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
-    """Delete the rows of these keys that are done and have no object. Yields the deleted keys.
-
-    The next run with one of the files uploads it again. Costs for each key 1 read unit, 1 write
-    unit and 1 HeadObject.
-
-    Raises:
-        StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
-    """
     for key in keys:
         item = claims.read(destination.url_for(key))
         with suppress(DamagedItem):
+            row = UploadItem.from_raw_data(item) if item else None
             # The row is read first: the object exists before the row is done.
-            is_lost = item and _is_done(item) and s3.head(destination.bucket, key) is None
-            if is_lost and claims.delete_done(UploadItem.from_raw_data(item or {})):
+            if row is None or not _is_free(row, gone) or s3.head(bucket, key) is not None:
+                continue
+            for upload_id in s3.list_uploads(bucket, key):
+                s3.abort_upload(bucket, key, upload_id)
+            if claims.delete_unchanged(row):
                 yield key
 
 
-def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim | None:
-    """The claimed row; None if it is done, does not exist, or its holder is not gone."""
-    item = claims.read(url)
-    if item is None:
-        return None
-    row = UploadItem.from_raw_data(item)
-    if row.state != UPLOADING:
-        return None
-    if (holder := claims.holder_of(row)) is not None:
-        if holder not in gone:
-            gone[holder] = HolderWatch(holder).wait_until_gone(claims.POLL_SECONDS)
-        if not gone[holder]:
-            return None
-    answer = claims.take(url, row.size or 0, lease.current(), holder)
-    return answer if isinstance(answer, Claim) else None
-
-
-def _remove(claim: Claim, bucket: str, key: str) -> bool:
-    try:
-        if s3.head(bucket, key) is not None:
-            # The next run with the file compares them.
-            claims.release(claim)
-            return False
-        abort_uploads(claim, bucket, key)
-    except StorageFailed:
-        claims.release(claim)
-        raise
-    claims.delete(claim)
-    return True
+def _is_free(row: UploadItem, gone: dict[Holder, bool]) -> bool:
+    """Whether no process works on the row; `gone` has what is known of the processes."""
+    holder = claims.holder_of(row)
+    if holder is None:
+        return True
+    if holder not in gone:
+        gone[holder] = HolderWatch(holder).wait_until_gone(claims.POLL_SECONDS)
+    return gone[holder]

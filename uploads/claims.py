@@ -131,14 +131,14 @@ def delete(claim: Claim) -> None:
     _delete(claim.url, _is_held_by(claim.holder))
 
 
-def delete_done(row: UploadItem) -> bool:
-    """Delete a row that is done, unless it changed since it was read. Returns whether it is gone.
+def delete_unchanged(row: UploadItem) -> bool:
+    """Delete a row unless it changed since it was read. Returns whether it is gone.
 
     Costs 1 request, 1 write unit.
     """
+    condition = UploadItem.state == row.state
     # The time distinguishes it from a row of the same contents that was uploaded again.
-    condition = UploadItem.state == DONE
-    for name in ("sha256", "etag", "updated_at"):
+    for name in ("lease", "fence", "sha256", "etag", "updated_at"):
         attribute = getattr(UploadItem, name)
         value = getattr(row, name)
         condition &= attribute.does_not_exist() if value is None else attribute == value

@@ -101,7 +101,6 @@ class _Dispatcher:
     ) -> None:
         self._act = act
         self._sources = iter(sources)
-        self._is_drained = False
         self._stop = stop or threading.Event()
         self._on_bytes = on_bytes
         self._files = CountingPool(workers, "uploads")
@@ -114,9 +113,11 @@ class _Dispatcher:
             SimpleQueue()
         )
         self._held = _HeldFiles()
-        #: The keys that are worked on or held, with the jobs that wait for the same key.
-        self._keys: dict[str, deque[Job]] = {}
-        self._waiting_for_keys = 0
+        #: The keys that are worked on or held.
+        self._keys: set[str] = set()
+        #: Sources with one of these keys, and those that are to be drawn again.
+        self._repeated: deque[Source] = deque()
+        self._again: deque[Source] = deque()
         self._lease = process_lease(lease_seconds)
         self._halt = threading.Event()
         self._run = Run(
@@ -149,7 +150,7 @@ class _Dispatcher:
             else:
                 yield from self._draw()
                 yield from self._retry_held()
-            is_done = self._is_drained and not self._keys
+            is_done = not (self._keys or self._repeated)
             if not self._running and (self._stop.is_set() or is_done):
                 return
             try:
@@ -167,28 +168,25 @@ class _Dispatcher:
         return max(0.0, min(TICK_SECONDS, self._held.next_look_at - now()))
 
     def _draw(self) -> Iterator[Result]:
-        """Start as many sources as possible. Yields those that cannot be started."""
+        """Start as many sources as there is room for. Yields those that cannot be started."""
+        if not self._keys:
+            self._again.extend(self._repeated)
+            self._repeated.clear()
         while (
-            not self._is_drained
-            and not self._stop.is_set()
+            not self._stop.is_set()
             and self._running < self._most_running
-            and len(self._held) + self._waiting_for_keys < MOST_WAITING
+            and len(self._held) + len(self._repeated) < MOST_WAITING
         ):
-            source = next(self._sources, None)
+            source = self._again.popleft() if self._again else next(self._sources, None)
             if source is None:
-                self._is_drained = True
-            elif isinstance(source, Result):
+                return
+            if isinstance(source, Result):
                 yield source
+            elif source.key in self._keys:
+                self._repeated.append(source)
             else:
-                self._start(Job(source))
-
-    def _start(self, job: Job) -> None:
-        if job.key in self._keys:
-            self._keys[job.key].append(job)
-            self._waiting_for_keys += 1
-        else:
-            self._keys[job.key] = deque()
-            self._submit(job, None)
+                self._keys.add(source.key)
+                self._submit(Job(source), None)
 
     def _submit(self, job: Job, tried_for: Holder | None) -> None:
         self._running += 1
@@ -201,7 +199,7 @@ class _Dispatcher:
             if error is None:
                 self._submit(job, holder)
             else:
-                self._free(job.key)
+                self._keys.remove(job.key)
                 yield job.result("failed", job.source.size, error)
 
     def _end(
@@ -218,16 +216,8 @@ class _Dispatcher:
         if isinstance(ended, Holder):
             self._held.add(job, ended)
             return
-        self._free(job.key)
+        self._keys.remove(job.key)
         yield ended
-
-    def _free(self, key: str) -> None:
-        """Start the next job that waits for the key."""
-        if waiting := self._keys[key]:
-            self._waiting_for_keys -= 1
-            self._submit(waiting.popleft(), None)
-        else:
-            del self._keys[key]
 
 
 @dataclass

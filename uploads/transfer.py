@@ -358,7 +358,11 @@ class _Storing:
         """
         if self._claim.is_only_upload:
             return
-        abort_uploads(self._claim, *self._place, but=self._claim.upload_id)
+        for upload_id in s3.list_uploads(*self._place):
+            if upload_id != self._claim.upload_id:
+                # Without the lease, another process may have claimed the row, and have an upload.
+                self._claim.lease.check()
+                s3.abort_upload(*self._place, upload_id)
         self._claim = replace(self._claim, is_only_upload=True)
 
     def _abort(self) -> None:
@@ -386,18 +390,6 @@ class _Storing:
         except DynamoError as error:
             # The row names our lock until that is removed at the end of the run.
             log.warning("The claim of %s stays: %s", printable(claim.url), error)
-
-
-def abort_uploads(claim: Claim, bucket: str, key: str, *, but: str | None = None) -> None:
-    """Abort every multipart upload of the key except `but`. Costs 1 request, and 1 for each.
-
-    Raises:
-        LeaseLost: another process may have claimed the row, and have its own upload.
-    """
-    for upload_id in s3.list_uploads(bucket, key):
-        if upload_id != but:
-            claim.lease.check()
-            s3.abort_upload(bucket, key, upload_id)
 
 
 def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:

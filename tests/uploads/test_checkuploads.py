@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 
 from dynamo.tables import findings
-from locks import leases
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert
-from tests.locks.items import abandoned, renewed_at_each_look
+from tests.locks.items import abandoned, renewed_at_each_look, taken
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import PART_BYTES, file_of, put_in_parts
 from uploads import claims, s3 as storage
-from uploads.check import forget_missing, forget_unfinished
+from uploads.check import forget
 from uploads.contents import composite_of
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sources import Destination
@@ -207,25 +206,25 @@ def test_unfinished_rows_without_a_process_are_deleted(bucket: str, stored: Any,
     assert report(bucket) == ({"rows": 2, "objects": 1, **found}, 1)
 
 
-def test_a_row_whose_lease_is_lost_meanwhile_is_kept_and_the_next_is_deleted(
+def test_a_row_that_another_process_takes_over_meanwhile_is_kept_and_the_next_is_deleted(
     engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy
 ) -> None:
     for key in ("logs/a", "logs/b"):
         add_row(bucket, key, UPLOADING, size=1)
         s3.create_multipart_upload(Bucket=bucket, Key=key)
+    lease = taken("uploads#other")
 
-    def stand_still() -> None:
-        for lease in list(leases._of_process()._due):
-            lease._sent_at -= lease.lease_seconds
+    def take_over() -> None:
+        assert isinstance(claims.take(f"s3://{bucket}/logs/a", 1, lease), claims.Claim)
 
-    s3_proxy.plan("ListMultipartUploads", Meanwhile(stand_still))
+    s3_proxy.plan("ListMultipartUploads", Meanwhile(take_over))
 
-    forgotten = forget_unfinished(Destination(bucket, "logs"), ["logs/a", "logs/b"])
+    assert list(forget(Destination(bucket, "logs"), ["logs/a", "logs/b"])) == ["logs/b"]
 
-    assert list(forgotten) == ["logs/b"]
-    left = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
-    assert [item["Key"] for item in left] == ["logs/a"]
-    assert claims.read(f"s3://{bucket}/logs/a") is not None
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+    kept = claims.read(f"s3://{bucket}/logs/a")
+    assert kept is not None
+    assert kept["lease"] == {"S": lease.name}
 
 
 def test_files_of_lost_objects_are_uploaded_again(
@@ -255,12 +254,12 @@ def test_a_row_that_changes_while_its_object_is_looked_for_is_not_deleted(
     s3_proxy.plan("HeadObject", S3Answer(404, "NotFound"))
 
     def another_stores_it() -> None:
-        claims.delete_done(row)
+        claims.delete_unchanged(row)
         stored("logs/a", data, updated_at="2026-11-21T09:00:01.000+00:00")
 
     proxy.plan("DeleteItem", Meanwhile(another_stores_it))
 
-    assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == []
+    assert list(forget(Destination(bucket, "logs"), ["logs/a"])) == []
     assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
 
 
@@ -268,7 +267,7 @@ def test_a_done_row_without_checksum_can_be_deleted(bucket: str, proxy: FaultPro
     add_row(bucket, "logs/a")
     proxy.plan("DeleteItem", DropReply())
 
-    assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == ["logs/a"]
+    assert list(forget(Destination(bucket, "logs"), ["logs/a"])) == ["logs/a"]
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
 
 

@@ -1,21 +1,18 @@
 """`checkuploads`: check whether the table and the bucket agree."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand, argument
 from dynamo.management.progress import progress_bars
 from dynamo.runtime.terminal import printable
-from uploads.check import Difference, Report, check_uploads, forget_missing, forget_unfinished
+from uploads.check import Difference, Report, check_uploads, forget
 from uploads.sources import Destination
 
-#: The operations of `--forget-unfinished` and `--forget-missing`.
-_FORGETS: dict[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]] = {
-    "unfinished": forget_unfinished,
-    "missing": forget_missing,
-}
+#: The findings whose rows `--forget-unfinished` and `--forget-missing` delete.
+_FORGOTTEN: tuple[Difference, ...] = ("unfinished", "missing")
 
 
 class Command(DynamoCommand):
@@ -77,12 +74,13 @@ class Command(DynamoCommand):
 def _forgotten(
     report: Report, destination: Destination, options: Mapping[str, object]
 ) -> list[str] | None:
-    """Delete what the options name, and remove it from the report. Returns None without options."""
-    asked = [kind for kind in _FORGETS if options[f"forget_{kind}"]]
+    """Delete what the options name, and remove it from the report. Returns None if no option is
+    given."""
+    asked = [kind for kind in _FORGOTTEN if options[f"forget_{kind}"]]
     forgotten: list[str] = []
     for kind in asked:
         found = report.findings[kind]
-        keys = list(_FORGETS[kind](destination, found.listed))
+        keys = list(forget(destination, found.listed))
         found.listed = sorted({*found.listed} - {*keys})
         report.rows -= len(keys)
         forgotten += keys
