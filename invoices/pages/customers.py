@@ -109,8 +109,7 @@ class CustomerNewView(SellerMixin, LongPageMixin, OwnFormView):
         return super().get(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, object]:
-        usual = Customer("", country=self.profile.country or "")
-        return vars(self.customer or usual)
+        return vars(self.customer) if self.customer else {"country": self.profile.country}
 
     def act(self, form: NewCustomerForm) -> HttpResponse:
         customer = Customer(**{name: form.cleaned_data[name] or "" for name in _FIELDS})

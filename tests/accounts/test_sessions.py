@@ -170,6 +170,16 @@ def test_the_object_of_a_deleted_account_has_no_session_to_end(
     assert requests_sent.operations == []
 
 
+def test_a_page_whose_account_was_deleted_is_told_so(ann: User) -> None:
+    page = read_for(ann, begun(ann))
+    delete(User.get(ann.pk))
+
+    with pytest.raises(StaleUser) as refused:
+        sessions.end_others(page)
+
+    assert refused.value.deleted
+
+
 @pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 @pytest.mark.parametrize("end", [sessions.end_others, sessions.end_all])
 def test_sessions_that_began_since_the_account_was_read_end_with_the_others(
