@@ -1,14 +1,11 @@
 """The URLs of the account pages. They have Django's names where Django has such a page."""
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, path
 from django.views.generic import TemplateView
 
 from accounts.models import account_model
 from accounts.pages import account, emails, signin, signup
-
-_after_sign_out = settings.LOGOUT_REDIRECT_URL or "login"
 
 
 def _done(route: str, name: str, *, is_signed_in: bool = False) -> URLPattern:
@@ -22,7 +19,7 @@ urlpatterns = [
     _done("signup/sent/", "signup_sent"),
     path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
     path("login/", signin.SignInView.as_view(), name="login"),
-    path("logout/", signin.SignOutView.as_view(next_page=_after_sign_out), name="logout"),
+    path("logout/", signin.SignOutView.as_view(), name="logout"),
     path("profile/", account.ProfileView.as_view(), name="profile"),
     path("email/", emails.EmailChangeView.as_view(), name="email_change"),
     path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.shortcuts import redirect, resolve_url
+from django.shortcuts import redirect
 from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.translation import gettext as _, gettext_lazy
@@ -35,6 +35,7 @@ from accounts.pages.base import (
     PasswordConfirmedView,
     SignedInFormMixin,
     change_and_mail,
+    page_after_sign_out,
     sign_in_page,
     signed_in,
     start_page,
@@ -108,7 +109,7 @@ class AccountDeleteView(PasswordConfirmedView):
     success_message = gettext_lazy("Your account was deleted.")
 
     def get_success_url(self) -> str:
-        return resolve_url(settings.LOGOUT_REDIRECT_URL or "login")
+        return page_after_sign_out()
 
     def change(self, user: AbstractAccount, form: PasswordConfirmedForm) -> None:
         try:

@@ -117,6 +117,11 @@ def start_page() -> str:
     return resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
+def page_after_sign_out() -> str:
+    """The URL of the page that follows a sign-out: by default the sign-in page."""
+    return resolve_url(settings.LOGOUT_REDIRECT_URL or "login")
+
+
 def signed_in(request: HttpRequest) -> AbstractAccount:
     """The visitor's account, on a page that requires a sign-in."""
     return cast(AbstractAccount, request.user)

@@ -26,7 +26,13 @@ from accounts.limits import attempts
 from accounts.limits.clients import browser_name, counted_client
 from accounts.models import AbstractAccount, account_model
 from accounts.pages import keptforms, notices
-from accounts.pages.base import ButtonView, FormPageMixin, NextPageMixin, signed_in
+from accounts.pages.base import (
+    ButtonView,
+    FormPageMixin,
+    NextPageMixin,
+    page_after_sign_out,
+    signed_in,
+)
 from accounts.sessions import services as sessions, visitor
 from dynamo import Transaction
 from dynamo.auth.addresses import clean_email
@@ -70,6 +76,9 @@ class SignOutView(auth_views.LogoutView):
         """The page in `next`, but not this one, which would need a template of Django's admin."""
         url = super().get_redirect_url()
         return "" if url == self.request.get_full_path() else url
+
+    def get_default_redirect_url(self) -> str:
+        return page_after_sign_out()
 
 
 class FreshSignInMixin(View):
@@ -130,7 +139,7 @@ class SessionEndView(FreshSignInMixin, ButtonView):
         if request.POST.get("session") != signed_in(request).session_id:
             return super().post(request)
         logout(request)
-        return redirect(settings.LOGOUT_REDIRECT_URL or "login")
+        return redirect(page_after_sign_out())
 
     def act(self, user: AbstractAccount) -> str:
         sessions.end(user, self.request.POST.get("session", ""))

@@ -91,10 +91,15 @@ def test_ending_a_session_signs_it_out_at_once(client: Client, ann: User, here: 
 
 
 @pytest.mark.parametrize("url", [END, "/accounts/logout/"])
-def test_ending_the_own_session_signs_out(client: Client, ann: User, here: str, url: str) -> None:
+@pytest.mark.parametrize(("after", "shown"), [("home", "/"), (None, SIGN_IN)])
+def test_ending_the_own_session_signs_out(
+    client: Client, ann: User, here: str, settings: Any, url: str, after: str | None, shown: str
+) -> None:
+    settings.LOGOUT_REDIRECT_URL = after
+
     response = client.post(url, {"session": here})
 
-    assert (response.status_code, response["Location"]) == (302, "/")
+    assert (response.status_code, response["Location"]) == (302, shown)
     assert signed_in_as(client) is None
     assert stored_ids(ann) == set()
     assert stored_sessions() == []
