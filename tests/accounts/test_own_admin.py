@@ -297,14 +297,15 @@ def test_staff_does_everything_in_a_project_of_its_own(
     run(tmp_path, engine, program, settings=settings + WITH_ADMIN, **files)
 
 
-@pytest.mark.parametrize("story", [RIGHTS, REPLACED], ids=["its permissions", "its own pages"])
-def test_a_project_decides_about_staff_by(story: str, tmp_path: Path, engine: str) -> None:
+def test_a_project_decides_about_staff_by_permissions_and_pages_of_its_own(
+    tmp_path: Path, engine: str
+) -> None:
     own = """
 INSTALLED_APPS += ["dynamo.admin", "desk"]
 TEMPLATES[0]["DIRS"] = [BASE_DIR / "pages"]
 """
     files = {"desk/admin.py": OWN_ADMIN, "pages/club/account.html": OWN_TEMPLATE}
 
-    program = told(BOSS={}) + BEGIN + story
+    program = told(BOSS={}) + BEGIN + RIGHTS + REPLACED
 
     run(tmp_path, engine, program, settings=own, **{"club/urls.py": URLS}, **files)
