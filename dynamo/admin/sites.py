@@ -201,9 +201,8 @@ class AdminSite(_AdminSite):
         """
         user = user_of(request)
         written: list[object] = [entry.about for entry in write]
-        if not all(
-            self.may_write(request, entry.about) for entry in write if entry.kind in _WRITES
-        ):
+        changed = [entry.about for entry in write if entry.kind != "ConditionCheck"]
+        if not all(self.may_write(request, item) for item in changed):
             raise PermissionDenied
         is_new = any(entry.kind == "Put" and entry.about is on for entry in write)
         record(

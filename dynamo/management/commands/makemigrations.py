@@ -6,4 +6,4 @@ from dynamo.management.commands.migrate import NothingToMigrate
 
 
 class Command(NothingToMigrate, makemigrations.Command):
-    help = "Says that there is nothing to migrate; createtables creates the tables."
+    """Django's, see `NothingToMigrate`."""

@@ -3,7 +3,7 @@
 In a project with one, they do what Django's commands do.
 """
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand
 from django.core.management.commands import migrate
 
 from dynamo.runtime.no_database.base import has_database
@@ -15,13 +15,7 @@ class NothingToMigrate(BaseCommand):
     Without a database, the command does nothing and says so.
     """
 
-    help = "Says that there is nothing to migrate; createtables creates the tables."
     requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: object) -> CommandParser:
-        if has_database():
-            self.help = super().help
-        return super().create_parser(prog_name, subcommand, **kwargs)
 
     def handle(self, *args: object, **options: object) -> None:
         """Exit with code 0, because deployment scripts call these commands on every site."""
