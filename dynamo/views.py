@@ -107,35 +107,6 @@ def not_found(model: type[Model]) -> Http404:
     return Http404(message % {"verbose_name": model._noun()})
 
 
-def partition_in_url(model: type[Model], index: Any, arguments: Mapping[str, Any]) -> object:
-    """The partition that the arguments of a URL name: a value, or a tuple of several; or None."""
-    values = tuple(arguments.get(name) for name in model._partition_names(index))
-    if None in values:
-        return None
-    return values if len(values) > 1 else values[0]
-
-
-def partition_values(model: type[Model], index: Any, partition: object) -> dict[str, Any]:
-    """The values of a partition by the names of their attributes. They may be texts of a URL.
-
-    Raises:
-        Http404: no item can have them.
-    """
-    names = model._partition_names(index)
-    values = partition if isinstance(partition, tuple) else (partition,)
-    if len(values) != len(names):
-        raise ImproperlyConfigured(
-            f"The partition of this list is ({', '.join(names)}), not {partition!r}."
-        )
-    return typed_or_404(model, dict(zip(names, values, strict=True)))
-
-
-def partition_key(values: dict[str, Any]) -> object:
-    """The partition with these values, as `page` takes it."""
-    key = tuple(values.values())
-    return key if len(key) > 1 else key[0]
-
-
 class _ModelMixin(Generic[M], _View):
     """The base of the views."""
 
@@ -312,7 +283,52 @@ class DeleteMixin(UpdateMixin[M, F]):
         return super().form_invalid(form)
 
 
-class ListMixin(_ModelMixin[M]):
+# A comment, not a docstring, which schemas of an API would show for each view.
+#
+# The partition, of the table or of `index`, whose items a view has.
+class PartitionMixin(_View):
+    index: Any = None
+    partition: Any = None
+
+    def get_partition(self) -> object:
+        """The partition to which the view is limited; None if there is none.
+
+        By default it is `partition` of the class, or else the value in the URL. If the key of
+        `index` has several partition attributes, it is a tuple.
+        """
+        if self.partition is not None:
+            return self.partition
+        names = self._model()._partition_names(self.index)
+        values = tuple(self.kwargs.get(name) for name in names)
+        if None in values:
+            return None
+        return values if len(values) > 1 else values[0]
+
+    def _partition_values(self) -> dict[str, Any]:
+        """The values of the partition by the names of their attributes; empty without one.
+
+        Raises:
+            Http404: no item can have them. They may be texts of a URL.
+        """
+        partition, model = self.get_partition(), self._model()
+        if partition is None:
+            return {}
+        names = model._partition_names(self.index)
+        values = partition if isinstance(partition, tuple) else (partition,)
+        if len(values) != len(names):
+            raise ImproperlyConfigured(
+                f"The partition of this list is ({', '.join(names)}), not {partition!r}."
+            )
+        return typed_or_404(model, dict(zip(names, values, strict=True)))
+
+    def _partition_page(self, values: Mapping[str, object], **options: Any) -> Page[Any]:
+        key = tuple(values.values())
+        source = self.index or self._model()
+        page: Page[Any] = source.page(key if len(key) > 1 else key[0], **options)
+        return page
+
+
+class ListMixin(PartitionMixin, _ModelMixin[M]):
     """For `ListView`: a page of one partition, of the table or of `index` (`Member.by_city`).
 
     The partition is `partition`, or the argument of the URL with the name of the partition key.
@@ -320,8 +336,6 @@ class ListMixin(_ModelMixin[M]):
     the next page with `?page={{ page_obj.next|urlencode }}` if there is `page_obj.next`.
     """
 
-    index: Any = None
-    partition: Any = None
     paginate_by: int | None = 50
     #: The page that is shown; None if `get_queryset` is overridden and returns none.
     page: Page[M] | None = None
@@ -340,23 +354,18 @@ class ListMixin(_ModelMixin[M]):
             and ordering.removeprefix("-") not in model._key_names(self.index)[len(names) :]
         ):
             raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")
-        partition = self.partition
-        if partition is None:
-            partition = partition_in_url(model, self.index, self.kwargs)
-        if partition is None:
+        if not (values := self._partition_values()):
             raise ImproperlyConfigured(
                 f"{type(self).__name__} needs the partition that it lists: set `partition`, or "
                 f"take {' and '.join(names)} from the URL. With `index` it lists a partition of an "
                 "index."
             )
-        values = partition_values(model, self.index, partition)
         options = {
             **self._page_options(),
             "scan_index_forward": not ordering.startswith("-"),
             **options,
         }
-        page: Page[M] = (self.index or model).page(partition_key(values), **options)
-        return page
+        return self._partition_page(values, **options)
 
     def _page_options(self) -> dict[str, Any]:
         limit = self.get_paginate_by(None)

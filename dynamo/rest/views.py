@@ -22,16 +22,10 @@ from dynamo.forms import TOO_LARGE
 from dynamo.middleware import RETRY_AFTER_SECONDS
 from dynamo.model.base import Model
 from dynamo.model.objects import VERSION
-from dynamo.model.pages import GlobalSecondaryIndex, Page, scan_page
+from dynamo.model.pages import Page, scan_page
 from dynamo.model.references import Reference
 from dynamo.rest.pagination import CursorPagination
-from dynamo.views import (
-    get_object_or_404,
-    not_found,
-    partition_in_url,
-    partition_key,
-    partition_values,
-)
+from dynamo.views import PartitionMixin, get_object_or_404, not_found
 from dynamo.wire.fields import ShownEncoder
 from dynamo.wire.types import Item
 from dynamo.wire.values import ITEM_MAX_BYTES, digest_of, item_bytes
@@ -130,7 +124,7 @@ class ModelSerializer(serializers.ModelSerializer):
     def _with_partition(self, validated_data: dict[str, Any]) -> dict[str, Any]:
         """The validated values, with those that the view sets on all of its items."""
         view = self._view()
-        return validated_data if view is None else {**validated_data, **view._given()}
+        return validated_data if view is None else {**validated_data, **view._partition_values()}
 
     def create(self, validated_data: dict[str, Any]) -> Model:
         model = self.Meta.model
@@ -191,10 +185,6 @@ class ModelSerializer(serializers.ModelSerializer):
         return f"{getattr(request.user, 'pk', None) or ''}:{key}"
 
 
-# For the type checker, a `GenericAPIView`, which has no types.
-_View: Any = object
-
-
 # For viewsets and generic views of a `ModelSerializer`.
 #
 # They list the items of `get_partition`, of the table or of `index`, in the order of its sort key
@@ -203,9 +193,7 @@ _View: Any = object
 #
 # The URL of an item with a sort key has both parts: `red,1`. `lookup_field` can name an attribute
 # that is unique.
-class ModelMixin(_View):
-    index: GlobalSecondaryIndex | None = None
-    partition: object = None
+class ModelMixin(PartitionMixin):
     descending = False
     pagination_class = CursorPagination
     lookup_value_regex = "[^/]+"
@@ -257,38 +245,22 @@ class ModelMixin(_View):
     def model(self) -> type[Model]:
         return self.get_serializer_class().Meta.model
 
-    def get_partition(self) -> object:
-        """The partition to which the view is limited; None for the whole table.
-
-        By default it is `partition` of the class, or else the value in the URL. If the key of
-        `index` has several partition attributes, it is a tuple.
-        """
-        if self.partition is not None:
-            return self.partition
-        return partition_in_url(self.model, self.index, self.kwargs)
-
-    def _given(self) -> dict[str, Any]:
-        """The values of the partition, by the names of its attributes."""
-        partition = self.get_partition()
-        return {} if partition is None else partition_values(self.model, self.index, partition)
+    def _model(self) -> type[Model]:
+        return self.model
 
     def get_page(self, **options: Any) -> Page[Any]:
         """A page of items; `options` are `after` and `limit`."""
-        if not (given := self._given()):
-            if self.index is not None and type(self).get_partition is ModelMixin.get_partition:
+        if not (given := self._partition_values()):
+            if self.index is not None and type(self).get_partition is PartitionMixin.get_partition:
                 raise ImproperlyConfigured(f"{type(self).__name__}: `index` needs get_partition.")
             return scan_page(self.model, options["limit"], options["after"])
-        read = (self.index or self.model).page
-        page: Page[Any] = read(
-            partition_key(given), scan_index_forward=not self.descending, **options
-        )
-        return page
+        return self._partition_page(given, scan_index_forward=not self.descending, **options)
 
     def get_object(self) -> Any:
         self.filter_queryset(self.get_queryset())
         name = self.lookup_field
         item = self._found(name, self.kwargs[self.lookup_url_kwarg or name])
-        for name, value in self._given().items():
+        for name, value in self._partition_values().items():
             if getattr(item, name) != value:
                 raise not_found(self.model)
         self.check_object_permissions(self.request, item)
