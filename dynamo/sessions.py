@@ -34,7 +34,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import get_random_string
 
 from dynamo.cache import DynamoCache
-from dynamo.cache.values import CacheValueTooLarge
+from dynamo.cache.items import CacheValueTooLarge
 from dynamo.runtime.altering import AltersData
 from dynamo.wire.types import Item
 

@@ -23,13 +23,16 @@ from dynamo.cache.items import (
     EXPIRED,
     FORMAT,
     PRESENT,
+    UNREADABLE,
     CacheItem,
+    decoded,
+    encoded,
     ends_at,
     expiry,
+    integer,
     is_live,
     now_value,
 )
-from dynamo.cache.values import UNREADABLE, decoded, encoded, integer
 from dynamo.client.bulk import query_pages, read_batches, read_one_of_each, write_batches
 from dynamo.client.sending import read_item, send
 from dynamo.client.writes import Outcome, write_one

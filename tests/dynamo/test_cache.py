@@ -18,8 +18,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.safestring import mark_safe
 
 from dynamo.cache import DynamoCache, items as cache_items
-from dynamo.cache.items import CacheItem
-from dynamo.cache.values import VALUE_MAX_BYTES, CacheValueTooLarge
+from dynamo.cache.items import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge
 from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import within

@@ -14,8 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 
-from dynamo.cache.items import CacheItem, now_ms
-from dynamo.cache.values import CacheValueTooLarge
+from dynamo.cache.items import CacheItem, CacheValueTooLarge, now_ms
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.middleware import SessionMiddleware
