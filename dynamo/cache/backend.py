@@ -129,11 +129,7 @@ class DynamoCache(AltersData, BaseCache):
             send("PutItem", {"TableName": CacheItem.table(), "Item": item})
 
     def set_if_present(
-        self,
-        key: object,
-        value: object,
-        timeout: Seconds = DEFAULT_TIMEOUT,
-        version: Version = None,
+        self, key: object, value: object, timeout: Seconds = DEFAULT_TIMEOUT
     ) -> bool:
         """Store `value` if `key` has a value now; else return False. Costs 1 request.
 
@@ -144,8 +140,8 @@ class DynamoCache(AltersData, BaseCache):
         """
         expires_at = self._expires_at(timeout)
         if expires_at == EXPIRED:
-            return self.delete(key, version)
-        item = self._new_item(key, version, value, expires_at)
+            return self.delete(key)
+        item = self._new_item(key, None, value, expires_at)
         return bool(_put(item, PRESENT, _VALUE_NAME))
 
     def add(
@@ -194,25 +190,25 @@ class DynamoCache(AltersData, BaseCache):
         request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
         return is_live(send("DeleteItem", request).get("Attributes") or None)
 
-    def delete_if(self, key: object, value: object, version: Version = None) -> bool:
+    def delete_if(self, key: object, value: object) -> bool:
         """Delete `key` if its value is `value`, a text or a number. Returns whether it was.
 
         Costs 1 request. After a lost reply the answer may be False although it was this call that
         deleted it.
         """
-        address = self._address(key, version)
+        address = self._address(key, None)
         wanted = encoded(key, address["Key"]["key"]["S"], value)
         request = _conditional(address, "#value = :value", _VALUE_NAME, {":value": wanted})
         return bool(write_one("DeleteItem", request))
 
-    def end(self, key: object, seconds: float, version: Version = None) -> None:
+    def end(self, key: object, seconds: float) -> None:
         """Delete the value of `key`, and prevent new ones for `seconds`. Costs 1 request.
 
         A tombstone replaces the value. `add`, `set_if_present`, `touch` and `incr` treat it as a
         key that has no value and is in use, even if their request was sent before this one and
         arrives after it. `set` and `delete` replace and remove it.
         """
-        tombstone = self._empty_item(key, version, self._expires_at(seconds))
+        tombstone = self._empty_item(key, None, self._expires_at(seconds))
         send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone})
 
     def incr(self, key: object, delta: int = 1, version: Version = None) -> int:

@@ -238,13 +238,10 @@ def test_a_value_that_was_signed_with_an_earlier_secret_key_is_read_while_that_i
         (lambda key: cache.set(key, 1, version=2), [(37, 1), (None, 1)]),
         (lambda key: cache.add(key, 1, version=2), [(37, 42), (None, 1)]),
         (lambda key: cache.set_many({key: 1}, version=2), [(37, 1), (None, 1)]),
-        (lambda key: cache.set_if_present(key, 1, version=2), [(37, 1), (None, None)]),
         (lambda key: cache.get(key) and cache.incr(key, version=2), [(37, 43), (None, None)]),
         (lambda key: cache.delete(key, version=2), [(37, None), (None, None)]),
-        (lambda key: cache.delete_if(key, 42, version=2), [(37, None), (None, None)]),
         (lambda key: cache.delete_many([key], version=2), [(37, None), (None, None)]),
         (lambda key: cache.touch(key, 0, version=2), [(37, None), (None, None)]),
-        (lambda key: cache.end(key, 60, version=2), [(37, None), (None, None)]),
     ],
 )
 def test_a_change_affects_its_version_only(
