@@ -40,8 +40,8 @@ from django.utils.functional import LazyObject
 from pynamodb.expressions.condition import Condition
 
 from dynamo.client.plain import PlainModel, not_supported
-from dynamo.client.sending import read_item, send
-from dynamo.client.writes import Changes, Otherwise, Refusal, Write, stored_after
+from dynamo.client.sending import read_item, send, stored_after
+from dynamo.client.writes import Changes, Otherwise, Refusal, Write
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,

@@ -7,8 +7,8 @@ A lock can be *released*, which keeps its item, or *deleted*. `release_held` and
 for its holder. `break_seen` is for others: it breaks the lock if it has not changed since they read
 it.
 
-Requests are written as on the wire (see `dynamo.client.writes`). `key` and `data` are reserved
-words of DynamoDB.
+Requests are written as on the wire (see `write_one`). `key` and `data` are reserved words of
+DynamoDB.
 """
 
 import uuid
@@ -18,8 +18,8 @@ from time import time_ns
 from typing import TypedDict
 
 from dynamo import Transaction, joined
-from dynamo.client.sending import read_item
-from dynamo.client.writes import Refusal, Write, write_one
+from dynamo.client.sending import read_item, write_one
+from dynamo.client.writes import Refusal, Write
 from dynamo.wire.types import Address, Item, Typed
 from dynamo.wire.updates import Update, conditional
 from dynamo.wire.values import fits_key

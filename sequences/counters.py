@@ -42,8 +42,7 @@ from operator import index
 from typing import Literal, get_args
 
 from dynamo.client.retries import pause_seconds
-from dynamo.client.sending import read_item, send
-from dynamo.client.writes import write_one
+from dynamo.client.sending import read_item, send, write_one
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.deadline import operation_ends_at, within

@@ -22,8 +22,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from dynamo.client import bulk
 from dynamo.client.plain import PlainModel, not_supported
-from dynamo.client.sending import read_item
-from dynamo.client.writes import write_one
+from dynamo.client.sending import read_item, write_one
 from dynamo.model.base import Model
 from dynamo.model.unique import GuardTable, GuardWrite
 from dynamo.wire.attributes import IntegerAttribute, TextAttribute

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 
 from pynamodb.expressions.condition import Condition
 
-from dynamo.client.sending import read_item
-from dynamo.client.writes import Outcome, write_one
+from dynamo.client.sending import Outcome, read_item, write_one
 from dynamo.wire.types import Address, Item
 from dynamo.wire.updates import Update, conditional
 from locks import Lease

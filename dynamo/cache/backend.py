@@ -34,8 +34,7 @@ from dynamo.cache.items import (
     now_value,
 )
 from dynamo.client.bulk import query_pages, read_batches, read_one_of_each, write_batches
-from dynamo.client.sending import read_item, send
-from dynamo.client.writes import Outcome, write_one
+from dynamo.client.sending import Outcome, read_item, send, write_one
 from dynamo.runtime.altering import AltersData
 from dynamo.runtime.threads import asynchronous
 from dynamo.wire.types import Address, Item, Request, Typed
@@ -94,7 +93,7 @@ class DynamoCache(AltersData, BaseCache):
 
     def get(self, key: object, default: object | None = None, version: Version = None) -> Any:
         """The value of `key`, or `default`. Costs 1 request."""
-        return _value_of(self._item(key, version), default)
+        return _value_of(read_item(self._address(key, version)), default)
 
     def get_with_item(self, key: object, table: str, item_key: Item) -> tuple[Any, Item | None]:
         """The value of `key` (None without one), and the item of another table. Costs 1 request.
@@ -329,10 +328,6 @@ class DynamoCache(AltersData, BaseCache):
     def _address(self, key: object, version: Version) -> Address:
         stored_key = self._stored_key(key, version)
         return {"TableName": CacheItem.table(), "Key": {"key": {"S": stored_key}}}
-
-    def _item(self, key: object, version: Version) -> Item | None:
-        """The item of `key`, even if it has expired."""
-        return read_item(self._address(key, version))
 
 
 def _problem_of(location: object, options: Mapping[str, Any]) -> str | None:

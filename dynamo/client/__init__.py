@@ -1,7 +1,7 @@
 """The one client of a process, what it sends, and the local engine.
 
 `plain` is the base of every model, which is PynamoDB's model on this client; `writes` is one write
-under a condition; `bulk` reads and writes many items.
+of a transaction; `bulk` reads and writes many items.
 
 `sending` sends a request until an answer comes or the deadline passes; `retries` says which errors
 are retried; `lean` is the short path to botocore's connections, which `connections` keeps;

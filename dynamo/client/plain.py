@@ -21,12 +21,13 @@ from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
-from dynamo.client.sending import CONSISTENT, read_item, send
+from dynamo.client.sending import CONSISTENT, send, write_one
 from dynamo.client.settings import APPS
-from dynamo.exceptions import AlreadyExists, ConditionFailed, DamagedItem
+from dynamo.exceptions import AlreadyExists, DamagedItem
 from dynamo.wire.attributes import number_text
 from dynamo.wire.fields import Options
 from dynamo.wire.types import Address, Item, Typed
+from dynamo.wire.updates import conditional
 from dynamo.wire.values import (
     UNUSABLE,
     as_hex,
@@ -437,21 +438,15 @@ class PlainModel(PynamoModel):
     @classmethod
     def _restore_as_it_is(cls, item: Item) -> bool:
         names = cls.key_attribute_names()
-        request = {
-            "TableName": cls.table(),
-            "Item": item,
-            "ConditionExpression": "attribute_not_exists(#key)",
-            "ExpressionAttributeNames": {"#key": names[0]},
-        }
-        try:
-            send("PutItem", request)
-        except ConditionFailed as refused:
-            key = {name: item[name] for name in names}
-            stored = read_item({"TableName": cls.table(), "Key": key})
-            if not is_same_value({"M": stored or {}}, {"M": item}):
-                raise AlreadyExists(str(cls._meta.verbose_name)) from refused
-            return False
-        return True
+        request = conditional(
+            {"TableName": cls.table(), "Key": {name: item[name] for name in names}, "Item": item},
+            "attribute_not_exists(#key)",
+            names={"#key": names[0]},
+        )
+        done = write_one("PutItem", request)
+        if done or is_same_value({"M": done.stored or {}}, {"M": item}):
+            return bool(done)
+        raise AlreadyExists(str(cls._meta.verbose_name)) from done.refused
 
     # PynamoDB's methods would write without a condition, leave guard items behind, or use the
     # table's name without its prefix.

@@ -1,4 +1,4 @@
-"""The shared client of a process, and `send`, which repeats what may be repeated.
+"""The shared client of a process; `send`, which repeats what may be repeated; `write_one`.
 
 All models, transactions, the cache and the commands of a process use `send`, and share botocore's
 connection pool. Operations on items take the shorter path of `client.lean`. The client is
@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 import botocore
@@ -48,7 +49,7 @@ from dynamo.client.retries import (
 from dynamo.runtime.deadline import operation_ends_at, page_is_over, seconds_until_recovery
 from dynamo.runtime.processes import PerProcess
 from dynamo.signals import request_sent
-from dynamo.wire.types import Answer, Item
+from dynamo.wire.types import Address, Answer, Item, Request
 
 log = logging.getLogger(__name__)
 
@@ -232,6 +233,78 @@ def read_item(address: Mapping[str, object]) -> Item | None:
     Costs 1 request and 1 read unit per 4 KB. Raises as `send`.
     """
     return send("GetItem", address).get("Item") or None
+
+
+@dataclass(eq=False)
+class Outcome:
+    """The result of `write_one`, which is true if the write was done."""
+
+    request: Request
+    #: The item that the request asked for with `ReturnValues`, if the write was done.
+    item: Item | None = None
+    #: The reason why the write was not done.
+    refused: exceptions.ConditionFailed | None = None
+
+    def __bool__(self) -> bool:
+        return self.refused is None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it was refused, but an earlier attempt of the same write may have been done."""
+        return self.refused is not None and self.refused.repeated
+
+    @cached_property
+    def stored(self) -> Item | None:
+        """The stored item for which the condition was false; None if there is none.
+
+        Costs 1 request and 1 read unit per 4 KB if the refusal does not contain it.
+        """
+        address: Address = {"TableName": self.request["TableName"], "Key": self.request["Key"]}
+        if self.refused is None:
+            return None
+        return stored_after(self.refused, address, may_be_done=self.repeated)
+
+
+def write_one(operation: str, request: Request, *, repeatable: bool = True) -> Outcome:
+    """Send a PutItem, UpdateItem or DeleteItem that has a condition and is not in a transaction.
+
+    The cache, locks, counters and uploads build such requests in the form in which they are sent.
+    Building the conditions of a model takes about as long as a local engine takes for the request.
+
+    `request` has TableName and Key, also for a PutItem. It is repeated after a lost reply, unless
+    it is not `repeatable`. The first attempt may be the reason why the second is refused
+    (`Outcome.repeated`). In this case, the caller has to recognize its own write in the stored
+    item.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `send`.
+    """
+    sent: Mapping[str, object] = request
+    if operation == "PutItem":
+        # The item of a PutItem contains the key.
+        sent = {name: value for name, value in request.items() if name != "Key"}
+    try:
+        answer = send(operation, sent, repeatable=repeatable)
+    except exceptions.ConditionFailed as refused:
+        return Outcome(request, refused=refused)
+    return Outcome(request, answer.get("Attributes"))
+
+
+def stored_after(
+    refused: exceptions.ConditionFailed, address: Address, *, may_be_done: bool
+) -> Item | None:
+    """The stored item after a refused write, which is read if the answer does not contain it.
+
+    Some engines never return it, and no engine does if the item is absent.
+
+    Raises:
+        Unavailable: it cannot be read, so it is unknown whether a write that `may_be_done` was
+            done.
+    """
+    try:
+        return refused.item or read_item(address)
+    except exceptions.Unavailable as error:
+        raise exceptions.Unavailable(refused.operation, error.reason, may_be_done) from error
 
 
 def _completed(operation: str, request: Mapping[str, object]) -> dict[str, object]:

@@ -1,13 +1,8 @@
-"""One write of an item under a condition, the meaning of its refusal, and how it is sent alone.
-
-`Write` is a write of a transaction. `write_one` sends a single request. The cache, locks, counters
-and uploads build such requests in the form in which they are sent. Building the conditions of a
-model takes about as long as a local engine takes for the request.
-"""
+"""One write of a transaction: under which condition it is done, and what its refusal means."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
@@ -16,81 +11,13 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo.client.plain import PlainModel
-from dynamo.client.sending import read_item, send
-from dynamo.exceptions import AlreadyDone, ConditionFailed, Unavailable
+from dynamo.exceptions import AlreadyDone, Unavailable
 from dynamo.wire.types import Address, Item, Request
 from dynamo.wire.updates import Update, conditional, with_defaults
 from dynamo.wire.values import is_same_value, item_bytes
 
 #: The single requests that do the same as an action of a transaction.
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
-
-
-@dataclass(eq=False)
-class Outcome:
-    """The result of `write_one`, which is true if the write was done."""
-
-    request: Request
-    #: The item that the request asked for with `ReturnValues`, if the write was done.
-    item: Item | None = None
-    #: The reason why the write was not done.
-    refused: ConditionFailed | None = None
-
-    def __bool__(self) -> bool:
-        return self.refused is None
-
-    @property
-    def repeated(self) -> bool:
-        """Whether it was refused, but an earlier attempt of the same write may have been done."""
-        return self.refused is not None and self.refused.repeated
-
-    @cached_property
-    def stored(self) -> Item | None:
-        """The stored item for which the condition was false; None if there is none.
-
-        Costs 1 request and 1 read unit per 4 KB if the refusal does not contain it.
-        """
-        address: Address = {"TableName": self.request["TableName"], "Key": self.request["Key"]}
-        if self.refused is None:
-            return None
-        return stored_after(self.refused, address, may_be_done=self.repeated)
-
-
-def write_one(operation: str, request: Request, *, repeatable: bool = True) -> Outcome:
-    """Send a PutItem, UpdateItem or DeleteItem that has a condition.
-
-    `request` has TableName and Key, also for a PutItem. It is repeated after a lost reply, unless
-    it is not `repeatable`. The first attempt may be the reason why the second is refused
-    (`Outcome.repeated`). In this case, the caller has to recognize its own write in the stored
-    item.
-
-    Raises:
-        Unavailable, Rejected, TableMissing: see `client.sending`.
-    """
-    sent: Mapping[str, object] = request
-    if operation == "PutItem":
-        # The item of a PutItem contains the key.
-        sent = {name: value for name, value in request.items() if name != "Key"}
-    try:
-        answer = send(operation, sent, repeatable=repeatable)
-    except ConditionFailed as refused:
-        return Outcome(request, refused=refused)
-    return Outcome(request, answer.get("Attributes"))
-
-
-def stored_after(refused: ConditionFailed, address: Address, *, may_be_done: bool) -> Item | None:
-    """The stored item after a refused write, which is read if the answer does not contain it.
-
-    Some engines never return it, and no engine does if the item is absent.
-
-    Raises:
-        Unavailable: it cannot be read, so it is unknown whether a write that `may_be_done` was
-            done.
-    """
-    try:
-        return refused.item or read_item(address)
-    except Unavailable as error:
-        raise Unavailable(refused.operation, error.reason, may_be_done) from error
 
 
 @dataclass(frozen=True)

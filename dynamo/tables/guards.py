@@ -14,7 +14,8 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Literal, Self, cast
 
-from dynamo.client.writes import Write, write_one
+from dynamo.client.sending import write_one
+from dynamo.client.writes import Write
 from dynamo.exceptions import Stale
 from dynamo.model.base import Model
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
