@@ -23,7 +23,7 @@ DynamoError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
 from typing import Any, ClassVar, dataclass_transform
@@ -313,5 +313,5 @@ class Refused(ExceptionGroup[Exception], DynamoError):
     def __str__(self) -> str:
         return " ".join(map(str, self.exceptions))
 
-    def derive(self, excs: Any) -> Refused:  # type: ignore[override]  # as in Python's documentation
+    def derive(self, excs: Sequence[Exception]) -> Refused:  # type: ignore[override]  # as in Python's documentation
         return Refused(self.message, excs)

@@ -144,7 +144,7 @@ class PlainModel(PynamoModel):
     #: Whether `consistent_read=False` has an effect. Otherwise all reads are consistent.
     _may_miss_writes: ClassVar[bool] = False
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         needed = {"dynamo", cls.__module__.partition(".")[0]} & APPS
         if apps.apps_ready and (missing := [app for app in needed if not apps.is_installed(app)]):

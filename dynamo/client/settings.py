@@ -11,8 +11,8 @@ log what each command cost
 import os
 from pathlib import Path
 from types import NoneType
-from typing import Any
 
+from django.conf import LazySettings
 from django.core.exceptions import ImproperlyConfigured
 
 from dynamo.client import endpoints
@@ -36,7 +36,7 @@ SETTINGS: dict[str, tuple[type, ...]] = {
 }
 
 
-def complete(settings: Any) -> None:
+def complete(settings: LazySettings) -> None:
     """Set the defaults of the settings that the project does not define.
 
     Raises:

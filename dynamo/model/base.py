@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
-from pynamodb.attributes import TTLAttribute
+from pynamodb.attributes import Attribute, TTLAttribute
 from pynamodb.models import MetaModel
 
 from dynamo import exceptions
@@ -145,7 +145,7 @@ def _names_table(name: str, bases: tuple[type, ...], meta: object) -> bool:
     return names_table
 
 
-def _add_key_and_version(bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+def _add_key_and_version(bases: tuple[type, ...], namespace: dict[str, object]) -> None:
     """Declare the key, unless the class or a base does, and the version."""
     inherited = [item for base in bases for item in getattr(base, "_attributes", {}).items()]
     known = [*inherited, *_attributes_in(namespace).items()]
@@ -155,11 +155,11 @@ def _add_key_and_version(bases: tuple[type, ...], namespace: dict[str, Any]) -> 
         namespace[VERSION] = IntegerAttribute(null=True, editable=False)
 
 
-def _attributes_in(namespace: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in namespace.items() if hasattr(item, "is_hash_key")}
+def _attributes_in(namespace: dict[str, object]) -> dict[str, Attribute]:
+    return {name: item for name, item in namespace.items() if isinstance(item, Attribute)}
 
 
-def _add_uniques(name: str, namespace: dict[str, Any]) -> None:
+def _add_uniques(name: str, namespace: dict[str, object]) -> None:
     """Declare a `Unique` for each attribute with `unique=True`."""
     for attribute, item in _attributes_in(namespace).items():
         if getattr(item, "unique", False):
@@ -171,7 +171,7 @@ def _add_uniques(name: str, namespace: dict[str, Any]) -> None:
                 )
 
 
-def _add_errors(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+def _add_errors(name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> None:
     """Give the class its own errors, such as `Member.Taken`, which derive from those of a base."""
     for error in _ERRORS:
         parents = [getattr(base, error) for base in bases if hasattr(base, error)]

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from dynamo.client.plain import per_class
 from dynamo.client.writes import Refusal, Write
@@ -28,6 +28,8 @@ from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
+
+Mark = TypeVar("Mark")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -184,13 +186,13 @@ class Creatable(Readable):
             write.on_commit(self, lambda stored: become(stored or sent))
         return self
 
-    def _mark_for(self, asked: object, draw: Callable[[], object]) -> Any:
+    def _mark_for(self, asked: object, draw: Callable[[], Mark]) -> Mark:
         """The mark of a call.
 
         If the last call was the same and got no answer, its mark is used again.
         """
         if self._unanswered is not None and self._unanswered[0] == asked:
-            return self._unanswered[1]
+            return cast(Mark, self._unanswered[1])
         return draw()
 
     def _is_kept(self, mark: object) -> bool:

@@ -142,7 +142,7 @@ class Items(Generic[M]):
         return f"{called}.objects has no {name!r}. Use {instead}."
 
 
-def _instead_of(name: str, model: Any) -> str:
+def _instead_of(name: str, model: object) -> str:
     """What to use instead of a call of querysets."""
     instead = _INSTEAD.get(name) or _INSTEAD.get(name.removeprefix("a")) or _PAGES
     called = place = getattr(model, "__name__", "Model")
