@@ -313,6 +313,15 @@ class PlainModel(PynamoModel):
                 yield made
 
     @classmethod
+    def damage_in(cls, items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:
+        """The damaged items among `items` of the model's table, with their errors."""
+        # A guard item has a key that no item can have.
+        own = filter(cls._is_key_of, items)
+        for found in cls._objects_of(own, damaged=lambda *pair: pair):
+            if isinstance(found, tuple):
+                yield found
+
+    @classmethod
     def _class_of(cls, item: Item) -> type[Self]:
         """The class of a stored item, this one or a subclass.
 

@@ -2,5 +2,5 @@
 
 `definitions`: which tables do the models declare, and how are they created? `checks`: which of
 Django's system checks are there? `guards`: does each item have its guard items, and how is that
-repaired? `damage`: which items can no model read? `findings` is what all checks share.
+repaired? `findings` is what all checks share.
 """

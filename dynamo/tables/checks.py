@@ -60,7 +60,6 @@ from dynamo.exceptions import (
 )
 from dynamo.model.base import Model
 from dynamo.runtime.no_database.base import has_database
-from dynamo.tables.damage import damage_in
 from dynamo.tables.definitions import (
     RECOVERY,
     TTL,
@@ -334,7 +333,7 @@ def _check_items(table: str) -> Findings:
         yield "W004", f"The items of the table {table} were not checked: {error}"
         return
     for model in models:
-        errors = [error for _item, error in damage_in(model, items)]
+        errors = [error for _item, error in model.damage_in(items)]
         if errors:
             text = f"{len(errors)} of {len(items)} items cannot be read as {model._meta.label}"
             yield "W004", f"{text}, such as this: {errors[0]}"

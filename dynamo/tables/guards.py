@@ -10,9 +10,13 @@ an object and must be reported.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby, islice
-from operator import itemgetter
+from operator import and_, itemgetter
 from typing import Literal, Self, cast
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
 
 from dynamo.client.sending import write_one
 from dynamo.client.writes import Write
@@ -20,7 +24,6 @@ from dynamo.exceptions import Stale
 from dynamo.model.base import Model
 from dynamo.model.unique import GUARD_ATTRIBUTES, OWNER, SEPARATOR, UniqueKey
 from dynamo.tables import findings
-from dynamo.tables.damage import as_read
 from dynamo.tables.findings import Findings, Progress, Spool, confirmed, scanned, unseen
 from dynamo.transactions import Transaction, read_together
 from dynamo.wire.types import Address, Item, Request
@@ -84,6 +87,15 @@ def claims_of(model: type[Model], item: Item) -> tuple[list[str], str]:
         elif not any(attribute.null for attribute in unique.attributes):
             unusable = unique.stored_names[0]
     return keys, unusable
+
+
+def as_read(item: Item | None, *names: str) -> Request:
+    """The condition that the stored attributes are equal to those of `item`."""
+    conditions: list[Condition] = [
+        Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
+        for name in names
+    ]
+    return conditional({}, reduce(and_, conditions))
 
 
 @dataclass(frozen=True)
@@ -301,6 +313,25 @@ def delete_guards(model: type[Model], names: str, progress: Progress = unseen) -
             )
             deleted += bool(write_one("DeleteItem", unchanged))
     return deleted
+
+
+def delete_damaged(model: type[Model], item: Item) -> bool:
+    """Delete the stored `item` with its guard items, if all its attributes are as they were read.
+
+    The guard items of values that cannot be read stay: `checkunique --repair` deletes them. Returns
+    whether there are such values. Costs as `Model.delete`.
+
+    Raises:
+        Stale: it changed, or was deleted, since it was read.
+    """
+    names = {*item, *(stored_name for _name, stored_name, _attribute in model._named_attributes())}
+    owner = model.owner_of(item)
+    whole: Request = {**_address(model, owner), **as_read(item, *sorted(names))}
+    keys, unusable = claims_of(model, item)
+    with Transaction() as write:
+        write.add(Write(item, "Delete", whole, model.Stale(model._noun())))
+        write.add(*(model._guard_table().free(key, owner, item) for key in keys))
+    return bool(unusable)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from dynamo.client.sending import read_item
 from dynamo.management.base import DynamoCommand, is_confirmed, model_type
 from dynamo.model.base import Model
 from dynamo.runtime.terminal import printable, quantity
-from dynamo.tables.damage import damage_in, delete_as_read
 from dynamo.tables.findings import scanned, unseen
+from dynamo.tables.guards import delete_damaged
 
 
 class Command(DynamoCommand):
@@ -48,7 +48,7 @@ class Command(DynamoCommand):
     def _list(self, model: type[PlainModel], *, as_json: bool) -> None:
         count = 0
         names = [stored_name for _name, stored_name, _attribute in model._named_attributes()]
-        for item, error in damage_in(model, scanned(model.table(), names, unseen)):
+        for item, error in model.damage_in(scanned(model.table(), names, unseen)):
             count += 1
             key = model.key_texts(item)
             if as_json:
@@ -73,12 +73,12 @@ class Command(DynamoCommand):
         stored = read_item({"TableName": model.table(), "Key": key})
         if not stored:
             raise CommandError("There is no such item.")
-        damage = next(damage_in(model, [stored]), None)
+        damage = next(model.damage_in([stored]), None)
         if damage is None:
             raise CommandError("This item is not damaged. Delete it by its app or in the admin.")
         if ask and not is_confirmed(printable(f"{damage[1]} Delete it?")):
             raise CommandError("Nothing was deleted.")
-        is_part_left = delete_as_read(model, stored)
+        is_part_left = delete_damaged(model, stored)
         self.tell("The item was deleted.")
         if is_part_left:
             self.tell(
