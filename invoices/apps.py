@@ -19,7 +19,7 @@ class InvoicesConfig(AppConfig):
 
 def _delete_account(account: str, write: "Transaction", **_signal: object) -> None:
     """Delete what belongs to the account. An address book may not fit into a transaction."""
-    # Imported by the first deletion, so that commands and servers start without these modules.
+    # These are imported by the first deletion, so that commands and servers start without them.
     from invoices.store.sellers import delete_seller
     from invoices.tasks import delete_address_book
 

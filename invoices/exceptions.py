@@ -13,7 +13,7 @@ InvoiceError (a SequenceError)
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
-└── AddressBookFull      the account has as many customers as it may
+└── AddressBookFull the account has the maximum number of customers
 """
 
 from datetime import date
@@ -59,7 +59,7 @@ class DateTooEarly(InvoiceError):
 
 
 class DateTooLate(InvoiceError):
-    """The issue date is after tomorrow, and the caller did not say that this is right."""
+    """The issue date is after tomorrow, and the caller did not confirm it."""
 
     issued_on: date
 
@@ -70,7 +70,7 @@ class DateTooLate(InvoiceError):
 
 
 class AlreadyVoided(InvoiceError):
-    """The invoice was voided before; `reason` is the one given then."""
+    """The invoice was voided before, for `reason`."""
 
     number: str
     reason: str

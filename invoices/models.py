@@ -14,9 +14,9 @@
     <account pk>    <request id>    a customer: number (S), name, address, vatId, country, email,
                                     language, version
 
-`sellers`, by `account` (S): what the account's invoices say of their seller: name, address,
-country, vatId, taxNumber, iban, bic, accountHolder, bankName, bankBranch, accountKind,
-accountNumber, currency, paymentDays, paymentTerms, version.
+`sellers`, by `account` (S): the seller on the account's invoices: name, address, country, vatId,
+taxNumber, iban, bic, accountHolder, bankName, bankBranch, accountKind, accountNumber, currency,
+paymentDays, paymentTerms, version.
 
 The id of a customer is the request id of the form that added it, so a form that is sent twice adds
 one customer. Its number comes from the counter `customers of <account pk>`: unique within the
@@ -116,8 +116,7 @@ class CustomerItem(Model):
 class SellerProfile(Model):
     """The details of an account as the seller of invoices, and the defaults of new invoices.
 
-    `invoices.store.sellers` reads and changes it. An account has it since its user first opened the
-    form.
+    `invoices.store.sellers` reads and changes it. It exists after the user first opened the form.
     """
 
     class Meta:
@@ -186,10 +185,12 @@ class SellerProfile(Model):
     )
 
     def fitting_vat_id(self, vat_id: str | None, country: str | None) -> str | None:
-        """`vat_id` as `country` writes it. The stored one stays: it may be older than this rule.
+        """`vat_id` in the form of `country`.
+
+        The stored one is accepted, because it may be older than this rule.
 
         Raises:
-            ValidationError: another one does not fit the country; see `identifiers`.
+            ValidationError: a new one does not fit the country; see `identifiers`.
         """
         if not vat_id or vat_id == self.vat_id:
             return vat_id

@@ -25,8 +25,8 @@ from project.logs import hiding
 log = logging.getLogger(__name__)
 
 #: A request was answered. Arguments: url (str): the name in the URL map, "static" or "none"; method
-#: (str): as the client sent it; status (int); seconds (float): how long it took until the answer
-#: was sent or handed to the server. Errors of receivers are only logged.
+#: (str): as the client sent it; status (int); seconds (float): the time until the answer was sent
+#: or handed to the server. Errors of receivers are only logged.
 page_answered = Signal()
 
 #: Paths and URL names of pages that are requested every few seconds. They are logged at DEBUG
@@ -37,8 +37,8 @@ PROBES = {"/healthz": "healthz", "/livez": "livez", "/metrics": "metrics"}
 class AccessMiddleware(MiddlewareMixin):
     """Writes the line when the answer is complete, and counts what it cost.
 
-    Under DEBUG the answer has the header `Server-Timing`, which browsers show next to the request.
-    Not in production: the cost could tell a client whether an account exists.
+    Under DEBUG, the answer has the header `Server-Timing`, which browsers show next to the request.
+    In production it does not, because the cost could tell a client whether an account exists.
     """
 
     async_mode: bool
@@ -66,7 +66,7 @@ def _logged(
 
     if settings.DEBUG:
         _add_timing(response, tally, time.perf_counter() - began)
-    # A file is sent by the server, which an iterator around it would prevent.
+    # The server sends a file by itself. An iterator around the file would prevent this.
     is_file = getattr(response, "file_to_stream", None) is not None
     if isinstance(response, StreamingHttpResponse) and not (response.is_async or is_file):
         response.streaming_content = _Counted(iter(response), tally, log_now)
@@ -74,13 +74,14 @@ def _logged(
         log_now()
     is_asgi = isinstance(request, ASGIRequest)
     if is_asgi and isinstance(response, StreamingHttpResponse) and not response.is_async:
-        # Each part is sent once it is made. Django would make all parts before it sends the first.
+        # Each part is sent as soon as it is made. Django would make all parts before it sends the
+        # first.
         response.streaming_content = _each_in_thread(iter(response))
     return response
 
 
 async def _each_in_thread(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The parts of a streamed answer, each made in a thread."""
+    """The parts of a streamed answer. Each is made in a thread."""
     while (part := await sync_to_async(lambda: next(parts, None))()) is not None:
         yield part
 
@@ -98,7 +99,7 @@ class _Counted(Iterator[bytes]):
             return next(self._parts)
 
     def close(self) -> None:
-        """Called by Django when everything is sent or the client is gone."""
+        """Django calls this when everything is sent or the client is gone."""
         self._when_sent()
 
 
@@ -113,7 +114,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     if not log.isEnabledFor(level):
         return
     milliseconds = round(seconds * 1000, 1)
-    # Secrets are hidden here and not by the formatter, so that no handler gets them.
+    # Secrets are hidden here, not by the formatter, so that no handler gets them.
     hidden = hiding(request)
     method = hidden(method)
     path = hidden(request.path)
@@ -131,7 +132,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
 
 
 def _url_name(request: HttpRequest) -> str:
-    """The name in the URL map, or `static`, or `none`: never text of the client's."""
+    """The name in the URL map, or `static`, or `none`. It is never a text from the client."""
     if request.resolver_match is not None:
         return request.resolver_match.view_name
     if request.path.startswith(urlsplit(settings.STATIC_URL).path):

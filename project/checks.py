@@ -22,8 +22,8 @@ _COLLECT = "Run manage.py collectstatic --no-input."
 def stop_without_static_files() -> None:
     """End the start with one line if `collectstatic` was forgotten.
 
-    Every page would be a 500: in production, pages get the names of files from the manifest that
-    `collectstatic` writes.
+    Otherwise, every page would be a 500, because in production pages read the names of files from
+    the manifest that `collectstatic` writes.
     """
     if problem := _missing_files():
         raise SystemExit(f"The site cannot start: {problem} {_COLLECT}")
@@ -44,7 +44,8 @@ def check_collected(app_configs: object, **kwargs: object) -> list[CheckMessage]
     return [
         Warning(f"{name} changed after it was collected.", hint=_COLLECT, id="project.W001")
         for name, found in sorted(_files(), key=itemgetter(0))
-        # Compares the copy without a hash in its name: in the other one URLs are replaced.
+        # The copy without a hash in its name is compared, because URLs are replaced in the other
+        # one.
         if not storage.exists(name) or not cmp(found.path(name), storage.path(name), shallow=False)
     ]
 
@@ -68,7 +69,7 @@ def _manifest_storage() -> ManifestStaticFilesStorage | None:
 
 
 def _files() -> Iterator[tuple[str, Storage]]:
-    """What `collectstatic` would collect: names, and where each is found."""
+    """The files that `collectstatic` would collect: names, and where each one is found."""
     for finder in get_finders():
         yield from finder.list(["CVS", ".*", "*~"])
 

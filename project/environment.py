@@ -1,7 +1,7 @@
 """Reads the environment strictly: whatever is missing or malformed is reported at once, by name.
 
-django-environ reads `.env` and mail URLs. Its other parsers are not used: they take `maybe` for
-false, and a leading $ for the name of another variable (one in fifty of Django's keys has one).
+django-environ reads `.env` and mail URLs. Its other parsers are not used: they read `maybe` as
+false, and a leading $ as a reference to another variable (one in fifty of Django's keys has one).
 """
 
 import os
@@ -27,15 +27,15 @@ _ORIGIN = re.compile(rf"https?://\*?({_NAME})(:[0-9]+)?")
 
 
 class Environment:
-    """Reads variables and collects what is wrong with them."""
+    """Reads variables and collects the problems with them."""
 
     def __init__(self, file: Path) -> None:
-        """`file` gives the variables that the environment does not have."""
+        """`file` has the variables that the environment does not have."""
         self._problems: dict[str, str] = {}
         try:
             environ.Env.read_env(file)
         except (OSError, UnicodeDecodeError) as error:
-            # Otherwise every variable of the file would be reported as missing.
+            # Otherwise, every variable of the file would be reported as missing.
             raise SystemExit(
                 f"The site cannot start: {file.name} cannot be read: {error}."
             ) from error
@@ -49,7 +49,7 @@ class Environment:
             return parse(default)
 
     def check(self, is_met: bool, name: str, problem: str) -> None:
-        """Unless `is_met`, note what is wrong with the variable; the first problem counts."""
+        """Unless `is_met`, note a problem with the variable. Only the first problem is reported."""
         if not is_met:
             self._problems.setdefault(name, problem)
 
@@ -60,7 +60,7 @@ class Environment:
     def stop_if_wrong(self) -> None:
         """End the start with one line that names every problem.
 
-        By SystemExit, because `manage.py`, WSGI servers and scripts all show it as that one line.
+        SystemExit is raised, because `manage.py`, WSGI servers and scripts show it as one line.
         """
         if self._problems:
             problems = "; ".join(f"{name} {problem}" for name, problem in self._problems.items())
@@ -140,19 +140,21 @@ def is_origin(value: str) -> bool:
 
 def _is_sender(value: str) -> bool:
     validate_email(parseaddr(value)[1])
-    # Django calls this for every mail, too, but an error there would only be logged.
+    # Django calls this for every mail as well, but an error there would only be logged.
     sanitize_address(value, "utf-8")
     return True
 
 
 def _is_endpoint(value: str) -> bool:
     parts = urlsplit(value)
-    # botocore refuses each request to a URL that it does not take for valid.
+    # botocore refuses each request to a URL that it considers invalid.
     return parts.scheme in {"http", "https"} and parts.port != 0 and is_valid_uri(value)
 
 
 def has_phone_numbers(region: str) -> bool:
-    from phonenumbers import SUPPORTED_REGIONS  # here, because the setting is empty by default
+    from phonenumbers import (
+        SUPPORTED_REGIONS,
+    )  # imported here, because the setting is empty by default
 
     return region in SUPPORTED_REGIONS
 
@@ -171,7 +173,7 @@ bucket = text("the name of a bucket", re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0
 parameter_name = text(
     "the name of an SSM parameter", re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}").fullmatch
 )
-# Not `available_timezones`, which reads every file of time zones and leaves some out.
+# `available_timezones` is not used, because it reads every time zone file and leaves some out.
 time_zone = text("a time zone such as Europe/London", ZoneInfo)
 table_prefix = text("a prefix of table names", re.compile(r"[a-zA-Z0-9_.-]{0,200}").fullmatch)
 # The characters of RFC 6750, section 2.1.

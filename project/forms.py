@@ -1,4 +1,4 @@
-"""How forms of the site are rendered."""
+"""The rendering of the site's forms."""
 
 from django.forms.renderers import TemplatesSetting
 

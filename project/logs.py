@@ -1,18 +1,18 @@
 """Writes log lines, plain or JSON, and hides secrets in them and in crash reports, at any level.
 
 Secrets are passwords, session keys, CSRF and link tokens. They are found in two ways. In each path,
-even one that a client made up, the part that the URL map calls `token` is hidden, so a new URL only
-has to give its parameter this name. In each text about a request, the values of the request's own
-secrets are hidden.
+even one that a client invented, the part that the URL map calls `token` is hidden. Therefore, a new
+URL only has to give its parameter this name. In each text about a request, the values of the
+request's own secrets are hidden.
 
 This covers the handlers of `LOGGING`, whatever the levels of the loggers are. A server's own access
-log (granian's, a proxy's) is not among them: it writes paths as they came.
+log (granian's, a proxy's) is not covered: it writes paths unchanged.
 
 All lines that a page wrote have its HTTP request id: see `project.middleware.AnswerMiddleware`.
 
 Django's crash reports are the page in development and the mail to admins. They also leave out
-variables: by their names, and all of them where requests to DynamoDB are made, as those contain
-hashes and session keys. Django does that in production alone.
+variables by their names. In code that sends requests to DynamoDB they leave out all variables,
+because those contain hashes and session keys. Django does this only in production.
 """
 
 import functools
@@ -41,7 +41,7 @@ _HIDDEN_PARAMETER = "token"
 #: Shorter secrets are hidden only in paths, because elsewhere they could be parts of words.
 _LEAST_LENGTH = 6
 
-#: Packages through which items and session keys pass, and Django's decorator of what sends them.
+#: Packages with items and session keys in their variables, and the module of Django's decorators.
 _STORAGE = ("botocore", "django.utils.asyncio", "dynamo", "pynamodb", "urllib3")
 
 _PARAMETER = re.compile("<[^<>]+>")
@@ -54,12 +54,12 @@ _SECRET_FIELD = re.compile("pass|token|key|secret", re.IGNORECASE)
 #: hashes, session keys and tokens in too many forms to be found.
 TALKATIVE = ("boto3.", "botocore.", "django.template.", "pynamodb.", "s3transfer.", "urllib3.")
 
-#: The HTTP request id of the page, or of the call on AWS Lambda, that this code runs for.
+#: The HTTP request id of the current page, or of the current call on AWS Lambda.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 log = logging.getLogger(__name__)
 
-# `json.dumps` would make an encoder for each line.
+# `json.dumps` would make a new encoder for each line.
 _as_json = json.JSONEncoder(default=str).encode
 
 
@@ -83,9 +83,9 @@ def hiding(request: object = None) -> Callable[[str], str]:
 
 @functools.cache
 def _paths_with_tokens(urlconf: str) -> re.Pattern[str] | None:
-    """Finds the paths with a token, if the URL map has any: what is before it, and the part after.
+    """Matches paths with a token, if the URL map has any: the text before and after the token.
 
-    The rest may be missing: a mistyped path shows the token, too.
+    The rest may be missing, because a mistyped path shows the token, too.
     """
     found = []
     for route in _routes(get_resolver(urlconf)):
@@ -115,7 +115,7 @@ def _secrets(request: HttpRequest) -> set[str]:
 def _values(request: HttpRequest) -> Iterator[str]:
     if request.resolver_match:
         yield str(request.resolver_match.kwargs.get(_HIDDEN_PARAMETER, ""))
-    # A bearer token.
+    # A bearer token is a secret.
     yield request.META.get("HTTP_AUTHORIZATION", "").partition(" ")[2]
     for name in (
         settings.SESSION_COOKIE_NAME,
@@ -126,7 +126,7 @@ def _values(request: HttpRequest) -> Iterator[str]:
     yield request.META.get("CSRF_COOKIE") or ""
     if hasattr(request, "session"):
         yield request.session.session_key or ""
-    # Only a form that was already read: a log line must not read the body.
+    # Only a form that was read before is searched, because a log line must not read the body.
     if posted := getattr(request, "_post", None):
         for name, values in posted.lists():
             if _SECRET_FIELD.search(name):
@@ -134,7 +134,7 @@ def _values(request: HttpRequest) -> Iterator[str]:
 
 
 def capture_python_messages() -> None:
-    """Log what Python itself would write to stderr: warnings, and errors that end threads."""
+    """Log what Python would write to stderr: warnings, and errors that end threads."""
     logging.captureWarnings(True)
     hook = threading.excepthook
 

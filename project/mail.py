@@ -25,6 +25,6 @@ class EmailBackend(smtp.EmailBackend):
             except parameters.ParameterUnavailable as error:
                 log.error("The password of the mail server cannot be read: %s", error)
                 raise
-            # The page's time goes on.
+            # Reading the password took some of the page's time.
             self.timeout = uncounted_seconds(settings.EMAIL_TIMEOUT)  # type: ignore[assignment]  # the stubs allow only whole seconds
         return super().open()

@@ -1,7 +1,7 @@
 """Metrics for Prometheus of the site's requests, of accounts and of the library.
 
-These send signals, and `listen` connects what counts them. No label contains a key or a
-value: tables, operations, outcomes and reasons are words of the code or of DynamoDB. See
+These send signals, and `listen` connects the receivers that count them. No label contains a key or
+a value. Tables, operations, outcomes and reasons are words of the code or of DynamoDB. See
 `docs/operators.md`.
 """
 
@@ -34,7 +34,7 @@ from project.access import page_answered
 from sequences import numbers_given
 from uploads.signals import file_done
 
-# These metrics, with the start of each series, are half of all lines, and are not used here.
+# These metrics, with the start of each series, are half of all lines, and nothing here uses them.
 disable_created_metrics()
 
 HTTP_REQUESTS = Counter(
@@ -101,7 +101,10 @@ TAKEN = Counter(
 
 
 def listen() -> None:
-    """Count from now on what the library does. Without receivers its signals cost nothing."""
+    """Count the operations of the library from now on.
+
+    Without receivers, its signals cost nothing.
+    """
     for signal, receiver in RECEIVERS.items():
         signal.connect(receiver)
 

@@ -38,9 +38,9 @@ log = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
-#: How many pages of a process wait for their turn; more get a 503 at once. Together with the pages
-#: that are being made they must be fewer than the threads of the server (`--blocking-threads`), so
-#: that one is always left for `/livez`.
+#: The most pages of a process that wait for their turn; further pages get a 503 at once. Together
+#: with the pages that are being made, they must be fewer than the threads of the server
+#: (`--blocking-threads`), so that one thread is always left for `/livez`.
 MOST_WAITING = 96
 
 _CHUNK_BYTES = 64 * 1024
@@ -90,7 +90,9 @@ class MetricsMiddleware(MiddlewareMixin):
         is_asked = request.path_info == "/metrics"
         if not is_asked or not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
             return None
-        from project import metrics  # here, because prometheus-client is not needed without a token
+        from project import (
+            metrics,
+        )  # imported here, because prometheus-client is not needed without a token
 
         return metrics.shown()
 
@@ -106,12 +108,12 @@ class AnswerMiddleware(MiddlewareMixin):
     (`dynamo.forms`), which makes a registration or an invoice happen once, however often the form
     is sent, and which is never logged.
 
-    The id is taken over only from our own proxies (`ACCOUNTS_TRUSTED_HOPS`), and only if it is a
-    UUID, so that a client cannot put other text into log lines. A proxy may pass on its client's
-    id: then a client can at most make two of its own requests look like one.
+    An id is accepted only from our own proxies (`ACCOUNTS_TRUSTED_HOPS`), and only if it is a UUID,
+    so that a client cannot put other text into log lines. A proxy may pass on the id of its client.
+    In this case, a client can only make two of its own requests look like one.
 
-    An answer for which the session was read depends on the visitor, signed in or not. It must not
-    be cached, by a proxy or by the browser, which would show it after the sign-out.
+    An answer for which the session was read depends on the visitor, whether signed in or not. A
+    proxy or the browser must not cache it, because the browser would show it after the sign-out.
     """
 
     def process_request(self, request: HttpRequest) -> None:
@@ -163,11 +165,11 @@ class FormMiddleware(MiddlewareMixin):
 
 
 def _read_form(request: HttpRequest) -> Exception | None:
-    """Read the form, which takes as long as the client sends it.
+    """Read the form, which takes as long as the client needs to send it.
 
     Returns the error if the form cannot be read, and then replaces the form by an empty one.
 
-    Some headers name the codec of a parameter, and parsers and codecs raise whatever they like.
+    Some headers name the codec of a parameter, and parsers and codecs can raise any error.
     """
     try:
         _kind, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
@@ -175,7 +177,7 @@ def _read_form(request: HttpRequest) -> Exception | None:
             raise BadRequest("The form is not in UTF-8.")
         _form = request.POST
     except Exception as error:
-        # Otherwise the debug page or the 503 page would try to read it again.
+        # Otherwise, the debug page or the 503 page would try to read it again.
         request.POST = QueryDict()
         if isinstance(error, RequestDataTooBig):
             _read_rest(request)
@@ -184,30 +186,33 @@ def _read_form(request: HttpRequest) -> Exception | None:
 
 
 def _read_rest(request: HttpRequest) -> None:
-    """Read what is left of a body that is too large.
+    """Read the rest of a body that is too large.
 
     A browser shows the answer only after it has sent the whole form. Bodies that are much larger do
     not come from browsers.
     """
     left = 10 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    with suppress(OSError):  # the client left
+    with suppress(OSError):  # the client has disconnected
         while left > 0 and (read := len(request.read(_CHUNK_BYTES))):
             left -= read
 
 
 def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
-    """The page 400. Logs one line, as anybody can send such requests; Django logs a traceback."""
+    """The page 400. Logs only one line, because anybody can send such requests.
+
+    Django would log a traceback.
+    """
     return logged(error_page(400)(request, error), request, log, "%.300s", printable(str(error)))
 
 
 class PagesAtOnceMiddleware(MiddlewareMixin):
-    """Lets a process make `PAGES_AT_ONCE` pages at once; the others wait for their turn.
+    """Lets a process make `PAGES_AT_ONCE` pages at once. The others wait for their turn.
 
     The server has more threads than that, so health checks and static files, which do not come
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
 
     A page that waits for a password hash does not count (`turn_passed_on`),
-    except in the number of pages that wait. Why this is not a `Gate`: see `dynamo.runtime.gates`.
+    except in the number of pages that wait. `dynamo.runtime.gates` says why this is not a `Gate`.
     """
 
     async_mode: bool

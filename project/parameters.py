@@ -3,12 +3,12 @@
 Each read is one request, signed by botocore and sent by its HTTP session. botocore's client for SSM
 would take 0.1 s of CPU and 14 MB at every cold start, to read its description of SSM.
 
-The parameter of the secret keys contains one key per line. The first one signs; signatures made
-with the others are valid, too. Therefore, a key can be replaced without signing anybody out.
+The parameter of the secret keys contains one key per line. The first key signs. Signatures of the
+other keys are valid as well. Therefore, a key can be replaced without signing anybody out.
 
 The keys are read at the start, in every process restored from a snapshot, and by the first page
-that begins `FRESH_SECONDS` or more after that. There is no thread for it: a frozen function would
-not run it, and an idle one would be charged for it.
+that begins `FRESH_SECONDS` or more after that. There is no thread for this, because a frozen
+function would not run it, and an idle function would be charged for it.
 """
 
 import json
@@ -41,14 +41,14 @@ READ_SECONDS = 1.5
 #: The seconds after which the keys are read again.
 FRESH_SECONDS = 300.0
 
-#: The seconds within which a start must read the keys. AWS Lambda ends a start after 10 s.
+#: A start must read the keys within these seconds. AWS Lambda ends a start after 10 s.
 START_SECONDS = 5.0
 
 _TEMPORARY = {"InternalServerError", "ThrottlingException"}
 
 
 class ParameterUnavailable(OSError):
-    """A parameter was not read, or is not usable; `is_temporary`: another try may help."""
+    """A parameter was not read, or is not usable. If `is_temporary`, another try may help."""
 
     def __init__(self, name: str, problem: str, *, is_temporary: bool = False) -> None:
         super().__init__(f"{name}: {' '.join(problem.split())[:300]}".rstrip("."))
@@ -92,7 +92,7 @@ def _exchange(name: str) -> tuple[int, bytes]:
         "X-Amz-Target": "AmazonSSM.GetParameter",
     }
     request = AWSRequest("POST", url, headers, body.encode())
-    # A new session each time, because minutes later a kept connection could be dead.
+    # A new session is used each time, because after some minutes an idle connection could be dead.
     http = URLLib3Session(
         verify=Session().get_config_variable("ca_bundle") or True,
         proxies=get_environ_proxies(url),
@@ -113,8 +113,8 @@ def _exchange(name: str) -> tuple[int, bytes]:
         http.close()
 
 
-#: When this process, or the one that it was forked from, last began to read the keys: by the wall
-#: clock, because others may stand still while a function is frozen.
+#: The time when this process, or its parent before a fork, last began to read the keys. It is by
+#: the wall clock, because other clocks may stop while a function is frozen.
 _read_at = -math.inf
 _reading = PerProcess(threading.Lock)
 
@@ -123,7 +123,7 @@ def load_keys() -> None:
     """Read the keys for a process that starts. Takes at most `START_SECONDS` and one attempt.
 
     Raises:
-        SystemExit: they cannot be read; with one line for the operator.
+        SystemExit: they cannot be read. Its text is one line for the operator.
     """
     global _read_at
     ends_at = time.monotonic() + START_SECONDS
@@ -142,7 +142,7 @@ def load_keys() -> None:
 
 
 def refresh_keys() -> None:
-    """Read the keys again if they are old. One attempt; if it fails, the old keys stay.
+    """Read the keys again if they are old, with one attempt. If it fails, the old keys are kept.
 
     One thread reads, and the others use the old keys in the meantime. Costs nothing while they are
     fresh.
@@ -162,8 +162,8 @@ def refresh_keys() -> None:
 
 @sensitive_variables()
 def _use(keys: list[str]) -> None:
-    # Each assignment is one step for other threads. In this order, and with all keys as fallbacks,
-    # every key is valid at each moment.
+    # Each assignment is one step for other threads. With this order, and with all keys as
+    # fallbacks, every key is valid at any time.
     settings.SECRET_KEY_FALLBACKS = keys
     settings.SECRET_KEY = keys[0]
 

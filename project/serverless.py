@@ -10,7 +10,7 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-p
 
 import gc
 
-# Otherwise the collector would search all the modules imported below, and find nothing.
+# Otherwise, the collector would search all the modules imported below, and find nothing.
 gc.disable()
 
 import json
@@ -31,11 +31,11 @@ from project import parameters
 from project.logs import request_id
 from project.start import WsgiApplication, load_pages, start
 
-#: How much of the function's time remains after a page's deadline: the last attempt may begin just
-#: before the deadline and takes 4 s to time out, and then the page is made.
+#: This much of the function's time remains after a page's deadline. The last attempt may begin just
+#: before the deadline and time out after 4 s, and then the page is made.
 SECONDS_AFTER_DEADLINE = 4.5
 
-#: The least that a page gets for its requests, however little time the function has.
+#: A page gets at least this time for its requests, even if the function has less.
 LEAST_SECONDS = 0.5
 
 #: The commands that can run here: within 15 minutes, without files, passwords or questions, and
@@ -69,7 +69,7 @@ _respond = make_lambda_handler(WsgiApplication(), binary_support=True)
 
 
 class Context(Protocol):
-    """What AWS says about an invocation."""
+    """The description of an invocation by AWS."""
 
     aws_request_id: str
 
@@ -102,7 +102,8 @@ def _answer(event: dict[str, Any], context: Context) -> dict[str, Any]:
     for name in ("rawPath", "rawQueryString"):
         event[name] = _as_ascii(event[name])
     event["cookies"] = [_as_ascii(cooky) for cooky in event.get("cookies", ())]
-    # WSGI replaces hyphens by underscores, so such a header could replace one that is set below.
+    # WSGI replaces hyphens by underscores, so a header with underscores could replace one that is
+    # set below.
     sent = {name: _as_ascii(text) for name, text in event["headers"].items() if "_" not in name}
     event["headers"] = sent | {
         "x-forwarded-for": event["requestContext"]["http"]["sourceIp"],
@@ -132,25 +133,28 @@ def _failure(text: str, cookies: list[str]) -> dict[str, Any]:
 
 
 def _bytes_of(answer: dict[str, Any]) -> int:
-    """The size of the answer as the runtime client sends it."""
+    """The size of the answer in the form that the runtime client sends."""
     size = len(answer["body"])
     # A character takes at most 6 bytes, so most answers need not be encoded twice.
     return size if size * 6 <= MOST_BYTES else len(json.dumps(answer, ensure_ascii=False).encode())
 
 
 class CommandFailed(Exception):
-    """A command failed, or must not run here. Lambda counts it as an error of the function."""
+    """A command failed, or must not run here. Lambda counts this as an error of the function."""
 
 
 def run_command(event: dict[str, Any], context: Context) -> str:
     """Run the command of `{"command": "storereport", "arguments": ["guards"]}`, one of `COMMANDS`.
 
-    Returns what it printed. Its log lines have the id of the invocation as their HTTP request id.
+    Returns its output. Its log lines have the id of the invocation as their HTTP request id.
 
     Raises:
         CommandFailed: with the one line that the command would print on a terminal.
     """
-    from django.core.management import CommandError, call_command  # here: pages need no commands
+    from django.core.management import (
+        CommandError,
+        call_command,
+    )  # imported here, because pages need no commands
 
     request_id.set(context.aws_request_id)
     name = event.get("command")
@@ -180,15 +184,14 @@ def run_tasks(event: dict[str, object], context: Context) -> dict[str, int]:
 
     Log lines have the id of the invocation as their HTTP request id.
     """
-    from outbox import serverless  # only here, as pages run no tasks
+    from outbox import serverless  # imported here, because pages run no tasks
 
     request_id.set(context.aws_request_id)
     return serverless.run_tasks(event, context)
 
 
 def _after_restore() -> None:
-    """Let each restored process draw its own random values. Several processes are restored from one
-    snapshot."""
+    """Let each restored process draw its own random values. A snapshot is restored many times."""
     random.seed()
     begin_process()
     if settings.SECRET_KEY_PARAMETER:
@@ -205,6 +208,6 @@ def _before_snapshot() -> None:
 register_before_snapshot(_before_snapshot)
 register_after_restore(_after_restore)
 
-# From now on the collector searches only what pages make, and not these objects.
+# From now on, the collector searches only objects that pages make, not these.
 gc.freeze()
 gc.enable()

@@ -20,7 +20,7 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-# Alternatively the SSM parameter from which `project.parameters` reads it and older keys.
+# Alternatively, the SSM parameter from which `project.parameters` reads this key and older ones.
 SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
 _is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
 env.check(
@@ -38,22 +38,22 @@ CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origi
 # DynamoDB --------------------------------------------------------------------------------------
 
 DYNAMODB_TABLE_PREFIX = env.read("DYNAMODB_TABLE_PREFIX", environment.table_prefix)
-# Connections that the process keeps open: at least as many as it serves pages at once.
+# The connections that the process keeps open, at least as many as pages that it serves at once.
 DYNAMODB_MAX_CONNECTIONS: int = env.read("DYNAMODB_MAX_CONNECTIONS", whole_number(), "64")
-# Sends requests for items in a shorter way than botocore's (`client/lean.py` in `dynamo`); off: all
-# by botocore.
+# Requests for items take a shorter path than botocore's (`client/lean.py` in `dynamo`). With off,
+# botocore sends all of them.
 DYNAMODB_LEAN = env.read("DYNAMODB_LEAN", flag, "on")
-# The last attempt of a page starts before this; its time-out comes on top. The time that its mails
-# take does not count.
+# The last attempt of a page starts before this time, and can last until its time-out. The time for
+# mails does not count.
 DYNAMODB_PAGE_SECONDS = 5.5
-# How many pages a process works on at once; the server has more threads.
+# The most pages that a process makes at once. The server has more threads.
 PAGES_AT_ONCE = env.read("DJANGO_PAGES_AT_ONCE", whole_number(), "8")
 
 
 def _region_of_profile() -> str:
     """The region in the files of AWS's own tools (`~/.aws/config`, `AWS_PROFILE`)."""
     try:
-        # A session that only reads the files: one for requests takes longer to set up.
+        # This session only reads the files, because one for requests takes longer to set up.
         session = Session(include_builtin_handlers=False)
         return environment.region(str(session.get_scoped_config().get("region", "")))
     except BotoCoreError as error:
@@ -63,7 +63,7 @@ def _region_of_profile() -> str:
     return ""
 
 
-# Always read, because requests need the credentials of the profile, too.
+# The profile is always read, because requests need its credentials as well.
 _default_region = "us-east-1" if DEBUG else _region_of_profile()
 AWS_REGION = (
     env.read("AWS_REGION", environment.region)
@@ -74,15 +74,16 @@ _has_wrong_region = env.is_wrong("AWS_DEFAULT_REGION", "AWS_PROFILE")
 env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not set")
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
-# Used elsewhere; read here too, so that a malformed one is reported with the others.
+# These are used elsewhere. They are also read here, so that malformed ones are reported with the
+# others.
 for _service in ("S3", "SSM"):
     env.read(f"AWS_ENDPOINT_URL_{_service}", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 
-# On AWS Lambda, whose responses have at most 6 MB: the bucket for exports, which tasks make.
-# Without it they are made while they are sent.
+# The bucket for exports on AWS Lambda, whose responses have at most 6 MB. Tasks make the exports.
+# Without a bucket, they are made while they are sent.
 EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
 
 # Django ----------------------------------------------------------------------------------------
@@ -110,7 +111,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # It comes first, so that the 500 page of an error in another middleware has these headers, too.
+    # It comes first, so that the 500 page of an error in another middleware has these headers as
+    # well.
     "project.middleware.AnswerMiddleware",
     "project.access.AccessMiddleware",
     # LanguageMiddleware loads all pages, which no probe needs.
@@ -155,10 +157,11 @@ FORM_RENDERER = "project.forms.FormRenderer"
 # No relational database: everything is in DynamoDB.
 DATABASES: dict[str, dict[str, str]] = {}
 
-# Unless "remember me" is chosen. Then the session lasts SESSION_COOKIE_AGE, as long as any can.
+# This applies unless "remember me" is chosen. In that case, the session lasts SESSION_COOKIE_AGE,
+# the maximum.
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 
-# `accounts.conf` sets the defaults that come with it: sessions, cache, backend and hashers.
+# `accounts.conf` sets the defaults that belong to it: sessions, cache, backend and hashers.
 AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
     {
@@ -173,7 +176,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
 
-# The region whose phone numbers may be written without their country code; empty: none.
+# The region whose phone numbers may be written without their country code; empty for none.
 ACCOUNTS_PHONE_REGION = env.read(
     "ACCOUNTS_PHONE_REGION", text("a region such as GB or JP", environment.has_phone_numbers)
 )
@@ -185,22 +188,22 @@ ACCOUNTS_RESERVED_USERNAMES = env.read(
 ACCOUNTS_PREFIX_SEARCH = env.read("ACCOUNTS_PREFIX_SEARCH", flag, "on")
 # Accounts whose email address is not confirmed cannot issue invoices.
 INVOICES_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
-# How many customers the address book of an account has at most.
+# The most customers in the address book of an account.
 INVOICES_MAX_CUSTOMERS = env.read("INVOICES_MAX_CUSTOMERS", whole_number(), "2000")
 # Whether invoices can be voided. Otherwise, they can only be credited.
 INVOICES_ALLOW_VOID = env.read("INVOICES_ALLOW_VOID", flag, "on")
-# Where Debian's packages of Noto fonts have their files.
+# The folder of the files of Debian's Noto font packages.
 INVOICES_FONT_FOLDER = (
     env.read("INVOICES_FONT_FOLDER", text("an absolute path", isabs))
     or "/usr/share/fonts/truetype/noto"
 )
 # The sign-up page does not reveal whether an email address has an account.
 ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
-# When an email address changes: when the link mailed to the new one is followed, or at once.
+# An email address changes when the link mailed to the new one is followed, or at once.
 ACCOUNTS_EMAIL_CHANGE = (
     env.read("ACCOUNTS_EMAIL_CHANGE", one_of("immediate", "confirm")) or "confirm"
 )
-# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.conf.
+# Limits of attempts: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.conf.
 ACCOUNTS_LIMITS = {
     name: env.read(f"ACCOUNTS_LIMIT_{name.upper()}", parsed_limit, default)
     for name, default in LIMITS.items()
@@ -220,27 +223,29 @@ def _is_site_origin(value: str) -> bool:
     return is_origin(value) and "*" not in value and (DEBUG or value.startswith("https://"))
 
 
-# Mailed links begin with it, whatever host and port a request names.
+# Mailed links begin with it. The host and the port of a request do not matter.
 ACCOUNTS_SITE_ORIGIN = (
     env.read("ACCOUNTS_SITE_ORIGIN", text("https:// and a single host", _is_site_origin))
     or _usual_origin()
 )
 ACCOUNTS_SITE_NAME = "Dynamo Ledger"
-# How many of our proxies are in front of the site and write X-Forwarded-For; 0: it is ignored.
+# The number of our proxies in front of the site that write X-Forwarded-For; 0 if the header is
+# ignored.
 ACCOUNTS_TRUSTED_HOPS = env.read("ACCOUNTS_TRUSTED_HOPS", whole_number(least=0), "0")
-# How long mailed links are valid: those that Django signs, and our own.
+# Mailed links are valid for this time: those that Django signs, and our own.
 PASSWORD_RESET_TIMEOUT = 3 * 24 * 60 * 60
 
 LANGUAGE_CODE = "en"
-# Each in its own language, as the language switch shows it.
+# Each name is in its own language, as in the language switch.
 LANGUAGES = [("en", "English"), ("ja", "日本語")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["project.formats"]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60
-# Decides on which day an invoice is issued, and so in which year's series.
+# It decides the day of issue of an invoice, and therefore the year of its series.
 TIME_ZONE = env.read("DJANGO_TIME_ZONE", environment.time_zone) or "UTC"
 
-# A content delivery network with this site as its origin; empty: browsers get the files from here.
+# A content delivery network with this site as its origin. If it is empty, browsers get the files
+# from here.
 STATIC_HOST = env.read("DJANGO_STATIC_HOST", text("https:// and a single host", _is_site_origin))
 STATIC_URL = f"{STATIC_HOST}/static/" if STATIC_HOST else "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -252,14 +257,15 @@ STORAGES = {
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
-# In development files are served from the apps, and changes show at once.
+# In development, files are served from the apps, and changes are visible at once.
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 
 def _add_headers(headers: Headers, path: str, url: str) -> None:
-    # Pages load files of other hosts only with it (COEP). Not only where STATIC_HOST is set: a
-    # network could have stored a file before that, for ten years. The files are not secret.
+    # Pages load files from other hosts only with this header (COEP). It is also sent without
+    # STATIC_HOST, because a network could have stored a file before that is set, for ten years. The
+    # files are not secret.
     headers["Cross-Origin-Resource-Policy"] = "cross-origin"
 
 
@@ -270,7 +276,7 @@ _mail = env.read(
     environment.email_settings,
     "smtp://localhost:25" if PRODUCTION else "consolemail://",
 )
-# Where `project.mail` reads the password.
+# The SSM parameter from which `project.mail` reads the password.
 EMAIL_PASSWORD_PARAMETER = env.read("EMAIL_PASSWORD_PARAMETER", environment.parameter_name)
 if EMAIL_PASSWORD_PARAMETER:
     env.check(
@@ -284,8 +290,8 @@ vars().update(_mail)
 EMAIL_IS_CONFIGURED = bool(env.read("EMAIL_URL", str))
 EMAIL_TIMEOUT = 10
 
-# Mails, and other work for which no page waits. `manage.py runtasks` runs it, in development
-# `runserver`, and on AWS Lambda a function of its own.
+# Mails, and other work for which no page waits. `manage.py runtasks` runs it; in development,
+# `runserver` does, and on AWS Lambda, a separate function.
 TASKS = {
     "default": {
         "BACKEND": "outbox.TaskBackend",
@@ -303,13 +309,14 @@ TASKS = {
 }
 DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webmaster@localhost"
 
-# A larger body is answered with 400 and not kept. What the fields of a form allow is below
-# these limits, which a test compares: so its own page says what is too long, and shows it again.
+# A larger body is answered with 400, and the form is lost. The fields of a form allow less than
+# these limits, which a test checks. Therefore, the page of the form says what is too long, and
+# shows it again.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 7 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_550
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
-# Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
+# Scripts cannot read cookies. With "Strict", a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 
@@ -323,7 +330,7 @@ if PRODUCTION:
         "DJANGO_HSTS_PRELOAD",
         "is on without DJANGO_HSTS_INCLUDE_SUBDOMAINS",
     )
-    # Both bind other hosts of the domain for a year, which is the operator's decision.
+    # Both affect other hosts of the domain for a year, so the operator decides.
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
     # Browsers accept these names only over TLS, for all paths, and from this host.
@@ -340,14 +347,14 @@ if PRODUCTION:
 LOG_FORMAT = env.read("DJANGO_LOG_FORMAT", one_of("json", "plain")) or (
     "plain" if DEBUG else "json"
 )
-# Logs the cost of each command, as for pages.
+# The cost of each command is logged, as for pages.
 LOG_COMMANDS = env.read("DJANGO_LOG_COMMANDS", flag)
-# A request that sends it as a bearer token gets the metrics. Without it nothing is measured.
+# A request that sends it as a bearer token gets the metrics. If it is empty, nothing is measured.
 METRICS_TOKEN = env.read("DJANGO_METRICS_TOKEN", environment.bearer_token)
 # prometheus-client reads it itself: the folder in which a server's processes add up their metrics.
 METRICS_DIR = env.read("PROMETHEUS_MULTIPROC_DIR", environment.folder)
 
-# On pages in development, for visitors on this machine, if it is installed.
+# The toolbar is on pages in development, for visitors on this machine, if it is installed.
 DEBUG_TOOLBAR = env.read("DJANGO_DEBUG_TOOLBAR", flag, "on" if DEBUG else "off")
 env.check(DEBUG or not DEBUG_TOOLBAR, "DJANGO_DEBUG_TOOLBAR", "is on without DJANGO_DEBUG")
 DEBUG_TOOLBAR = DEBUG_TOOLBAR and find_spec("debug_toolbar") is not None
@@ -357,9 +364,9 @@ if DEBUG_TOOLBAR:
     # This middleware surrounds all code that may send requests to DynamoDB.
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
     MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
-    # Not TemplatesPanel: it evaluates the template contexts of requests in other threads, whose
-    # forms then carry tokens that do not match their cookies. RequestPanel is left out as well: it
-    # reads a session that the page did not read, after the page's deadline.
+    # TemplatesPanel is left out, because it evaluates the template contexts of requests in other
+    # threads. Their forms then have tokens that do not match their cookies. RequestPanel is left
+    # out as well, because it reads a session that the page did not read, after the page's deadline.
     DEBUG_TOOLBAR_PANELS = [
         "project.toolbar.DynamoPanel",
         "debug_toolbar.panels.timer.TimerPanel",
@@ -385,7 +392,8 @@ _POLICY = (
 )
 # The Content-Security-Policy of pages whose script sends requests.
 REQUESTING_POLICY = _POLICY.format("'self'")
-# Only features that browsers know: for an unknown one they print a warning on their console.
+# These are only features that browsers know. For an unknown one, they print a warning on their
+# console.
 _FORBIDDEN_FEATURES = """
     accelerometer autoplay browsing-topics camera clipboard-read clipboard-write display-capture
     encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get
@@ -401,7 +409,7 @@ ANSWER_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{name}=()" for name in _FORBIDDEN_FEATURES.split()),
-    # Not "no-referrer": browsers would hide where a form comes from, and Django would refuse it.
+    # With "no-referrer", browsers would hide the origin of a form, and Django would refuse it.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -430,12 +438,12 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": "INFO"},
-    # These lose the handlers that Django gave them: all lines go to the one above.
+    # These loggers lose the handlers of Django, so that all lines go to the handler above.
     "loggers": {
         "django": {"level": "INFO"},
         # `project.access` logs the same and more.
         "django.server": {"level": "WARNING", "propagate": True},
-        # Workers print what they ran; this adds what failed.
+        # Workers print the tasks that they ran. This logger adds the failures.
         "django_tasks": {"level": "WARNING"},
     },
 }

@@ -1,4 +1,4 @@
-"""What the entry points of WSGI, ASGI and AWS Lambda do before the site answers, and how."""
+"""The start of the site, for the entry points of WSGI, ASGI and AWS Lambda."""
 
 import gc
 import os
@@ -19,7 +19,7 @@ from django.utils import translation
 
 from project.checks import stop_without_static_files
 
-#: A connection is closed when its client has taken nothing of what was sent to it for this time.
+#: A connection is closed if its client has received nothing of the sent data for this time.
 READER_SECONDS = 30
 
 
@@ -32,11 +32,11 @@ def start() -> None:
 
 
 def load_pages() -> None:
-    """Load the code and the data of all pages, except PDFs, so that none has to wait for it.
+    """Load the code and the data of all pages, except PDFs, so that no page has to wait for it.
 
-    For a process that answers many pages: a server's, before it forks and listens, and one whose
-    snapshot is taken. A function that AWS Lambda starts because a request is waiting loads only
-    what that request needs.
+    This is for a process that answers many pages: that of a server before it forks and listens, and
+    one before its snapshot is taken. A function that AWS Lambda starts because a request is waiting
+    loads only what that request needs.
     """
     import phonenumbers  # noqa: F401 - only for its tables
 
@@ -47,16 +47,17 @@ def load_pages() -> None:
             reverse("home")
             country_choices()
             currency_choices()
-    # By default the collector takes three percent of a page's CPU, and finds little.
+    # By default, the collector takes three percent of a page's CPU time, and finds little.
     gc.set_threshold(20_000)
 
 
 def cut_off_slow_readers() -> None:
-    """Let the system close connections to this server whose clients take nothing, on Linux.
+    """On Linux, let the system close connections whose clients do not receive anything.
 
-    A reader that takes nothing holds a thread of the server, and none of its options limits that.
-    Later connections inherit the limit of the socket that listens, which exists when the first
-    request comes, and not before. Connections to DynamoDB get it, too, and give up earlier.
+    A client that does not receive anything occupies a thread of the server, and no option of the
+    server limits this. Later connections inherit the limit of the listening socket, which exists
+    when the first request arrives, and not before. Connections to DynamoDB get the limit as well,
+    but time out earlier.
     """
     with suppress(AttributeError, OSError):  # other systems
         option = socket.TCP_USER_TIMEOUT
@@ -72,8 +73,9 @@ class _Request(HttpRequest):
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
         """Read only the type.
 
-        Django reads the parameters and the query, too, in any charset that the client names. An
-        error would have no page yet. `project.middleware.FormMiddleware` reads the parameters.
+        Django also reads the parameters and the query, in any charset that the client names. At
+        this time, an error would have no page. `project.middleware.FormMiddleware` reads the
+        parameters.
         """
         kind = meta.get("CONTENT_TYPE", "").partition(";")[0]
         self.content_type, self.content_params = kind.strip().lower(), {}

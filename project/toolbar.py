@@ -1,6 +1,6 @@
 """django-debug-toolbar in development, with a panel of a page's requests to DynamoDB.
 
-It is installed with the test dependencies and may be absent: nothing else imports this module.
+It is installed with the test dependencies and may be absent. Nothing else imports this module.
 """
 
 from dataclasses import asdict

@@ -1,14 +1,14 @@
 """Checks that each series has the numbers first..n, each on one item, and one per request id.
 
-`dynamo.tables.findings` has what checks of whole tables share. The counters are read first, then
-the items and guard items; each says to which series and number it belongs. Sorted by these, a
-series without damage needs no further reads. Sorted by request id, two items with the same one
-follow each other: twins.
+`dynamo.tables.findings` has the helpers of such checks. The counters are read first, then the items
+and guard items. Each of these belongs to a series and a number. After sorting by series and number,
+a series without damage needs no further reads. After sorting by request id, two items with the same
+one (twins) follow each other.
 
-A scan is not isolated from transactions, so what it shows is only suspect. Before anything is
+A scan is not isolated from transactions, so its findings are only suspects. Before anything is
 reported, the counter, the suspect numbers and their guard items are read again at one instant.
-Items may be issued in the meantime, so a report is about the numbers that were given out when the
-check began: the counters are read first, and items issued later are neither counted nor missed.
+Items may be issued in the meantime. Therefore, a report covers the numbers that were given out when
+the check began: the counters are read first, and items issued later are neither counted nor missed.
 """
 
 import collections
@@ -28,13 +28,13 @@ from sequences.exceptions import DamagedSeries
 from sequences.groups import head_of
 from sequences.models import REQUEST_PREFIX, Counter, NumberedModel
 
-#: How many numbers that probably have no item one transaction reads, besides the counter.
+#: One transaction reads the counter, and at most this many numbers that probably have no item.
 ABSENT_TOGETHER = READ_TOGETHER - 1
 
 # The kinds of entry, in the order in which those of one number are sorted. An entry is the series,
 # the position of the number, the kind, and:
 COUNTER = "counter"  # the last number it has given out, empty if it does not hold one; the first
-ITEM = "item"  # its value of `count_by`, and its request id
+ITEM = "item"  # the item's value of `count_by`, and its request id
 REQUEST = "request"  # the key of a guard item that names the number
 TWIN = "twin"  # series and number of another item, with the same request id
 
@@ -44,7 +44,7 @@ _OF_COUNTERS = ("counterName", "currentValue", "firstValue", "lastDate")
 
 
 def position(number: str) -> str:
-    """A number as on the wire, padded so that texts sort as whole numbers do."""
+    """A number as on the wire, padded so that texts are sorted like whole numbers."""
     return number.zfill(_POSITION_DIGITS) if number.isdigit() else f"-{number}"
 
 
@@ -55,15 +55,15 @@ class SeriesReport:
     - `last`: the last number that its counter had given out when the check began; 0 without a
       counter, None if the counter does not hold a number.
     - `first`: the number that the series begins with; see `start_series`.
-    - `counts`: how many items have which value of `count_by`. Without damage they add up to the
-      numbers from `first` to `last`.
+    - `counts`: the number of items for each value of `count_by`. Without damage, the sum is that of
+      the numbers from `first` to `last`.
     - `gaps`: numbers from `first` to `last` without an item.
     - `duplicates`: numbers whose item has the same request id as another item.
     - `beyond`: numbers of items that the counter has not given out, also those below `first`.
     - `guards`: keys of guard items that name an item that does not exist or has another request id,
       and of guard items that an item should have and that do not exist. A guard item that names no
       item is reported under its scope instead of a series.
-    - `others`: what further checks of the model found, by the name of the check.
+    - `others`: the findings of further checks of the model, by the name of the check.
     """
 
     series: str
@@ -78,7 +78,7 @@ class SeriesReport:
 
     @property
     def items(self) -> int:
-        """How many items the series has."""
+        """The number of items of the series."""
         return self.counts.total()
 
     @property
@@ -103,22 +103,22 @@ def check_series(
 ) -> Iterator[SeriesReport]:
     """Yield a report for each series of `model`, sorted by name; or only for the given `series`.
 
-    Nothing is read before the first report is asked for: iterate, as `for report in …` does.
+    Nothing is read before the first report is requested, so iterate over the result.
 
     Proves for each series that its items have the numbers from its first one to its counter's, that
     no two items have the same request id, that each guard item names an item with its request id,
-    and that each item with a request id has its guard item. Items may be issued in the meantime:
-    what a report says is true of the moment when the check began. With `count_by`, a stored
-    attribute such as a status, `SeriesReport.counts` shows how many items have which value of it.
-    `on_item` is called with the key and the request id of each item, and all of these calls come
-    before the first report.
+    and that each item with a request id has its guard item. Items may be issued in the meantime: a
+    report describes the time when the check began. With `count_by`, a stored attribute such as a
+    status, `SeriesReport.counts` has the number of items for each value. `on_item` is called with
+    the key and the request id of each item, and all of these calls come before the first report.
 
     Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
     everything stored; for each suspect number 1 request at most and 2 read units per item. While it
     runs it uses about 600 bytes of disk per item.
 
-    With `series` nothing is scanned. Costs a read of their counters, a Query for each, and 2 read
-    units for the guard item of each item. A guard item whose item is gone is then not found.
+    With `series`, nothing is scanned. This costs a read of their counters, a Query for each, and 2
+    read units for the guard item of each item. A guard item whose item is gone is not found in this
+    case.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`.
@@ -132,7 +132,7 @@ def check_series(
         counters = _read_items([model.counter_of(name) for name in names])
         items = chain.from_iterable(_items_of(model, name, attributes, progress) for name in names)
     with Spool() as claims, Spool() as requests:
-        # Counters are read before the items, so that items issued from here on are not checked.
+        # Counters are read before the items, so that items issued after this are not checked.
         for counter in counters:
             _claim_counter(model, counter, claims)
         for item in items:
@@ -167,7 +167,7 @@ def _items_of(
     }
     for page, _has_more in bulk.query_pages(request):
         yield from page
-        # Each key once, as a transaction requires: twins have the same guard item.
+        # A transaction takes each key once, and twins have the same guard item.
         ids = {request_id for item in page if (request_id := text_of(item, "requestId"))}
         keys = [model(model.guard_key(series, id_), 0) for id_ in sorted(ids)]
         yield from _read_items(keys)
@@ -218,7 +218,8 @@ class SeriesCheck:
         self._has_counter = False
         self._last = 0
         self._expected = 1
-        #: What the counter has given out in the meantime; read only if an item may be beyond it.
+        #: The number that the counter has reached now. It is read only if an item may be beyond the
+        #: old one.
         self._last_now: int | None = None
 
     def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
@@ -226,7 +227,8 @@ class SeriesCheck:
         for at, about in groupby(entries, key=itemgetter(1)):
             # The number is None if it is not a whole number above 0.
             number = int(at) or None if at.isdigit() else None
-            # The guard item that the item of this number has, and whether it is yet to be found.
+            # The guard item that the item of this number must have, and whether it was not found
+            # yet.
             guard_key, is_missing = "", False
             for _series, _at, kind, *details in about:
                 if kind == COUNTER:
@@ -256,7 +258,10 @@ class SeriesCheck:
         self.report.last = int(value) if value else None
 
     def _take_item(self, at: str, number: int | None, status: str) -> bool:
-        """Count the item; whether it was issued when the check began, under a right number."""
+        """Count the item.
+
+        Returns whether it was issued when the check began, with a valid number.
+        """
         is_issued = False
         if number is None or number < self.report.first:
             # This library never writes such a number, so no transaction can explain it.
@@ -275,7 +280,7 @@ class SeriesCheck:
         return is_issued
 
     def _take_guard(self, key: str, number: int | None) -> None:
-        """Confirm that a guard item names no item, or that of another request."""
+        """Confirm that a guard item names no item, or the item of another request."""
         if number is not None and number > self._last and self._is_issued_since(number):
             return
         if self.report.guards.is_full or self._is_wrong(key, number):
@@ -285,7 +290,7 @@ class SeriesCheck:
         """Whether, at one instant, the item exists and no guard item has this key."""
         place = self._model(self.report.series, number)
         guard, item = read_together([self._model(key, 0), place])
-        # One that names another item is reported by itself, or the two items are twins.
+        # A guard item that names another item is reported itself, or the two items are twins.
         return guard is None and item is not None
 
     def _take_twin(self, number: int, series: str, other: str) -> None:
@@ -326,7 +331,7 @@ class SeriesCheck:
         return one == two != ""
 
     def _read(self, numbers: Sequence[int]) -> tuple[int, dict[int, Item]]:
-        """At one instant: the last number given out, and which of `numbers` has an item."""
+        """The last number given out, and which of `numbers` have an item, at one instant."""
         series = self.report.series
         keys = [self._model(series, number) for number in numbers]
         counter, *items = read_together([self._model.counter_of(series), *keys])
@@ -334,7 +339,7 @@ class SeriesCheck:
         return last_of(self._model, counter) or 0, {number: item for number, item in found if item}
 
     def _is_wrong(self, key: str, number: int | None) -> bool:
-        """Whether the guard item names, at one instant, no item or that of another request."""
+        """Whether the guard item names no item, or the item of another request, at one instant."""
         guard_item = self._model(key, 0)
         if number is None:
             [guard] = read_together([guard_item])

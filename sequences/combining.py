@@ -2,8 +2,8 @@
 
 The first caller leads: it sends its request at once, alone. Callers that arrive while the request
 is under way wait. When it is done, one of them leads and sends one request for all that wait, and
-so on. There is no thread and no timer. Without load it costs nothing; under load, the more callers
-wait, the more of them share a request.
+so on. There is no thread and no timer. Without load, it costs nothing. Under load, more callers
+share a request.
 
 At any time a caller of a key is in one of these places:
 
@@ -13,9 +13,9 @@ leading    `_Queue.leader`                    itself, if no other leads; or the 
 gathered   in the leader's request            the leader, before each request
 away       nowhere                            itself, when it is decided or its deadline passed
 
-After each request the leader moves the gathered callers: those that the request decided wake and
-leave, the others go back to the front of the waiting ones. A leader leads until it is decided
-itself, and then hands over to the first caller that waits.
+After each request, the leader moves the gathered callers. Those that the request decided wake and
+leave. The others return to the front of the queue. A leader leads until it is decided itself, and
+then hands over to the first caller that waits.
 
 All these moves are methods of `_Queue`, and are made with the combiner's lock held. Outside the
 lock, a caller sleeps or a leader sends.
@@ -45,28 +45,32 @@ Answer = TypeVar("Answer")
 
 @dataclass(eq=False)
 class Caller(Generic[Ask, Answer]):
-    """One caller: what it asks, and its answer or error once it is decided."""
+    """One caller: its question, and its answer or error after it is decided."""
 
     ask: Ask
     ends_at: float
     is_decided: bool = False
     _outcome: Answer | Exception | None = None
-    #: A request was sent for this caller, or may be sent at any moment.
+    #: Whether a request was sent for this caller, or may be sent at any moment.
     is_sent: bool = False
-    #: The caller does not wait any more, so no request is sent for it from now on.
+    #: Whether the caller has stopped waiting, so that no more requests are sent for it.
     has_left: bool = False
-    #: Held while `is_sent` or `has_left` is set depending on the other one.
+    #: This lock is held while `is_sent` or `has_left` is set depending on the other one.
     _marking: threading.Lock = field(default_factory=threading.Lock)
-    #: Held while the caller waits. Each has its own, so that only callers with work wake up.
+    #: This lock is held while the caller waits. Each caller has its own, so that only callers with
+    #: work wake up.
     _sleep: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._sleep.acquire()
 
     def mark_sent(self) -> bool:
-        """Before a request for the caller: return whether it still waits, and note that it is sent.
+        """Call this before a request for the caller.
 
-        If it has left, it was told that it is not sent, and must not be part of the request.
+        Note that it is sent, and return whether the caller still waits.
+
+        A caller that has left was told that nothing was sent, so it must not be part of the
+        request.
         """
         with self._marking:
             self.is_sent |= not self.has_left
@@ -79,13 +83,13 @@ class Caller(Generic[Ask, Answer]):
             return self.is_sent
 
     def decide(self, outcome: Answer | Exception) -> None:
-        """Set the caller's answer, or an error of its own. The first outcome stays."""
+        """Set the caller's answer or error. The first outcome is kept."""
         if not self.is_decided:
             self._outcome = outcome
             self.is_decided = True
 
     def answer(self) -> Answer:
-        """Return the answer, or raise the error. Call it once the caller is decided."""
+        """Return the answer, or raise the error. Call it after the caller is decided."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return cast(Answer, self._outcome)
@@ -100,7 +104,7 @@ class Caller(Generic[Ask, Answer]):
             self._sleep.release()
 
 
-#: How long after its deadline a leader may still be waiting for the reply to its last request.
+#: A leader may wait for the reply to its last request for this time after its deadline.
 OVERDUE_SECONDS = 5.0
 
 
@@ -114,7 +118,7 @@ class _Queue(Generic[Ask, Answer]):
     def join(self, caller: Caller[Ask, Answer]) -> bool:
         """Make the caller lead if no other does, and wait otherwise; return whether it leads.
 
-        A leader that is long overdue was ended without handing over, and is replaced.
+        A leader that is long overdue ended without handing over, so it is replaced.
         """
         leader = self.leader
         if leader is not None and time.monotonic() < leader.ends_at + OVERDUE_SECONDS:
@@ -124,13 +128,13 @@ class _Queue(Generic[Ask, Answer]):
         return True
 
     def gather(self) -> list[Caller[Ask, Answer]]:
-        """Take out those that wait, for a request that the leader sends."""
+        """Remove and return the waiting callers, for a request that the leader sends."""
         gathered = list(self.waiting)
         self.waiting.clear()
         return gathered
 
     def settle(self, gathered: list[Caller[Ask, Answer]]) -> None:
-        """After the request: wake those that are decided; the others come first in the next one."""
+        """After the request, wake the decided callers. The others come first in the next one."""
         for caller in gathered:
             if caller.is_decided:
                 caller.wake()
@@ -139,8 +143,7 @@ class _Queue(Generic[Ask, Answer]):
         )
 
     def leave(self, caller: Caller[Ask, Answer]) -> None:
-        """Remove the caller from the queue or the group. A leader hands over to the first that
-        waits."""
+        """Remove the caller from the queue or the group. A leader hands over to the next caller."""
         if caller in self.waiting:
             self.waiting.remove(caller)
         if self.leader is caller:
@@ -157,7 +160,7 @@ class Combiner(Generic[Key, Ask, Answer]):
     whose `mark_sent` is False. The other callers share a later request with those that arrive in
     the meantime. It runs in the thread and under the deadline of one caller, the leader, and is
     repeated until the leader is decided. An exception that it raises goes to the leader alone. The
-    next leader sends for the others, so it may be called again for an ask that was carried out.
+    next leader sends for the others, so it may be called again for a question that was answered.
 
     `prepare(key)` is called before each request. It may wait; callers that arrive in the meantime
     join.
@@ -174,11 +177,11 @@ class Combiner(Generic[Key, Ask, Answer]):
         on_new_process(self._begin)
 
     def _begin(self) -> None:
-        # A forked child has none of the threads that wait here.
+        # The threads that wait here do not exist in a forked child.
         self._lock = threading.Lock()
         self._queues: dict[Key, _Queue[Ask, Answer]] = {}
 
-    # Refused in an event loop, which would wait for the request of another thread.
+    # This is refused in an event loop, which would wait for the request of another thread.
     @async_unsafe
     def __call__(self, key: Key, ask: Ask) -> Answer:
         """Return the answer to `ask`.
@@ -223,7 +226,7 @@ class Combiner(Generic[Key, Ask, Answer]):
                 try:
                     self._send(key, [leader, *gathered])
                 except Exception:
-                    # The request that failed may have decided the leader before.
+                    # The failed request may already have decided the leader.
                     if not leader.is_decided:
                         raise
                 finally:
@@ -233,7 +236,8 @@ class Combiner(Generic[Key, Ask, Answer]):
     def _leave(self, key: Key, caller: Caller[Ask, Answer]) -> None:
         caller.mark_left()
         with self._lock:
-            # Looked up again: a child that was forked during the call has no queues.
+            # The queue is looked up again, because a child that was forked during the call has no
+            # queues.
             queue = self._queues.get(key)
             if queue is not None:
                 queue.leave(caller)

@@ -12,22 +12,22 @@ A counter is one item. There are two strategies to change it:
   so it is not repeated: its numbers are skipped, and the caller gets Unavailable.
 - *optimistic*: a read, then a write under the condition that the counter has not changed, and a
   random pause after each collision. Costs 2 requests, 1 read and 1 write unit; each collision costs
-  the same again. A write whose reply is lost is repeated. If the first one had counted, its numbers
-  are skipped and the next try returns others; the caller does not notice.
+  the same again. A write whose reply is lost is repeated. If the first one counted, its numbers are
+  skipped, and the next try returns others without an error.
 
 Threads of a process that wait for the same counter, with the same settings, share a request: 16
 waiting threads cost as much as one.
 
 A counter never gives a number twice, unless it is deleted or starts over. It may skip numbers, and
 callers that ask at the same time may get theirs in any order. If numbers must not be skipped, use
-`series`. Write a counter in one region only: a global table written in two gives numbers
-twice.
+`series`. Write a counter in one region only. A global table that is written in two regions gives
+numbers twice.
 
 A name is any text of 1 to 2,048 bytes in UTF-8. Names that begin with the table of a numbered model
 and `#`, such as `invoices#…`, are reserved for the counters of its series. To be safe with models
 that you add later, use names without `#`.
 
-Numbers are exact up to 38 digits; a counter that would pass them raises OverflowError.
+Numbers are exact up to 38 digits. If a counter would exceed them, OverflowError is raised.
 
 Sources: "DynamoDBとPythonでユニークな連番を採番する" (atomic counters from Python), "How to
 autoincrement in DynamoDB if you really need to" (both strategies), django-sequences 3.1 (the API).
@@ -61,8 +61,8 @@ Strategy = Literal["atomic", "optimistic"]
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 NUMBERS_END = 10**38
 
-#: Only calls that move a counter by less than this share a request. A larger move may bring the
-#: counter to more than 38 digits, and then only that call must be refused.
+#: Only calls that move a counter by less than this share a request. A larger move may exceed 38
+#: digits, and then only this call must be refused.
 SHARED_SPAN = 10**18
 
 
@@ -184,13 +184,13 @@ def next_values(
 ) -> range:
     """Return the next `count` numbers of a counter, with no other caller's number between them.
 
-    Costs and raises the same as `next_value`; also ValueError if `count` is below 1.
+    Has the costs and errors of `next_value`, and raises ValueError if `count` is below 1.
     """
     return Sequence(name, initial_value, increment, strategy=strategy).next_values(count)
 
 
 def last_value(name: str) -> int | None:
-    """Return the number that a counter gave out last; None if it never gave one.
+    """Return the last number of a counter; None if it has given out none.
 
     Other callers may draw more at any moment. Costs 1 request and 1 read unit.
 
@@ -205,8 +205,8 @@ def last_value(name: str) -> int | None:
 def delete_counter(name: str) -> bool:
     """Delete a counter, so that it gives its numbers again; return whether it existed.
 
-    If a reply is lost the request is repeated, and may then return False for a counter that it
-    deleted. Costs 1 request and 1 write unit.
+    If a reply is lost, the request is repeated, and may return False although it deleted the
+    counter. Costs 1 request and 1 write unit.
 
     Raises:
         ReservedName: the name belongs to the counter of a series.
@@ -273,11 +273,11 @@ _combiner: Combiner[Sequence, int, range] = Combiner(_draw_for_all)
 def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
     """Draw one number from a counter that starts over at `reset_value`.
 
-    Two conditional updates, of which exactly one can succeed at any moment: the next number within
-    the limit, or the initial one at it. Costs 1 request and 1 write unit; at the limit 2 of each,
-    and if other callers are faster there, a read and the same again.
+    There are two conditional updates, of which exactly one can succeed at any moment: the next
+    number below the limit, or the initial number at the limit. Costs 1 request and 1 write unit; at
+    the limit 2 of each, and if other callers are faster there, a read and the same again.
     """
-    # Compared with the stored number, which is one step behind the next one.
+    # The limit is compared with the stored number, which is one step behind the next one.
     limit = {":limit": typed_number(reset_value - sequence.increment)}
     before, beyond = ("<", ">=") if sequence.increment > 0 else (">", "<=")
     within_limit = f"attribute_not_exists(currentValue) OR currentValue {before} :limit"
@@ -338,10 +338,10 @@ def _add(sequence: Sequence, count: int, condition: str = "", values: Item | Non
     request = update.request(Counter.address(sequence.name), condition, values=values)
     request["ReturnValues"] = "UPDATED_NEW"
     try:
-        # Not `write_one`: without a condition nothing can be refused, and most calls have none.
+        # `write_one` is not used: most calls have no condition, and nothing can be refused.
         answer = send("UpdateItem", request)
     except Rejected as error:
-        # Engines name this error differently; the stored value shows why it was not added to.
+        # Engines name this error differently, so the stored value shows the reason.
         if error.code == "ValidationException":
             last = _read(sequence.name)
             _within_38_digits(sequence.name, (last or 0) + count * sequence.increment)

@@ -65,7 +65,7 @@ class RequestIdReused(SeriesError, dynamo.exceptions.RequestIdReused):
 
 
 class OutOfOrder(SeriesError):
-    """The item has `value`, but the series already has `last`. Both are stored values."""
+    """The item has `value`, but the series already has the later `last`. Both are stored values."""
 
     value: str
     last: str

@@ -28,16 +28,16 @@ Model = type[NumberedModel]
 #: A value of `ordered_by` as on the wire: `{"S": "2026-03-14"}`.
 Order = Typed
 
-#: A partition takes 1,000 write units a second; a group takes at most half of them. So many units
-#: also have far less than the 4 MB of a transaction.
+#: A partition takes 1,000 write units per second, and a group at most half of them. This is also
+#: far less than the 4 MB of a transaction.
 MAX_UNITS = 500
-#: A guard item has fewer bytes; this costs the same.
+#: A guard item is smaller than this, and costs as much.
 GUARD_BYTES = 1024
 
 
 @dataclass(frozen=True)
 class Head:
-    """How far a series has come: its last number, and its last value of `ordered_by`, if any."""
+    """The state of a series: its last number, and its last value of `ordered_by`, if any."""
 
     number: int = 0
     last: Order | None = None
@@ -59,7 +59,7 @@ class Unnumbered:
     size_bytes: int
     #: The writes of `also`, and the checks that referenced items exist.
     parts: Sequence[Write] = ()
-    #: Checks among `parts` which other callers' items may share: these refer to the same item.
+    #: Checks among `parts` that other callers share if their items refer to the same item.
     shared: frozenset[Write] = frozenset()
     is_alone: bool = False
 
@@ -69,7 +69,7 @@ class Unnumbered:
         return self.wire.get(self.item.ordered_by or "")
 
     def contradicts(self, head: Head) -> bool:
-        """Whether `head` may be outdated, judged by this item: read it again before the next group.
+        """Whether this item shows that `head` may be outdated, so that it must be read again.
 
         - The item is too early in the order. If the tables were restored in the meantime, it may
           fit.
@@ -92,13 +92,14 @@ ItemCaller = Caller[Unnumbered, Any]
 
 
 def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
-    """Return the callers of the next transaction, in order. Decide the callers whose item is too
-    early in the order.
+    """Return the callers of the next transaction, in order.
+
+    Decide the callers whose item is too early in the order.
 
     A transaction takes each key once. Therefore, if two callers have the same request id, or write
     the same item by `also`, the second one waits; so do callers that no longer fit. Checks of the
-    same reference become one. No caller with a later order goes before one that waits, because the
-    waiting item would then be out of order.
+    same reference become one. A caller with a later order must not overtake a waiting one, because
+    the waiting item would then be out of order.
     """
     chosen: list[ItemCaller] = []
     held_back: ItemCaller | None = None
@@ -224,16 +225,17 @@ class Group:
                 caller.decide(error)
 
     def true_head(self) -> Head | None:
-        """How far the series really is, if the group was refused because it is further.
+        """The real head of the series, if the group was refused because `head` is outdated.
 
-        Otherwise None. If the result is the same as `head`, an item is stored beyond the counter:
-        the series is damaged.
+        Otherwise None. If the result equals `head`, an item is stored beyond the counter, so the
+        series is damaged.
         """
         if (refusal := self._write.refusal_of(self._head)) is not None:
             return head_of(self._series, self._model, refusal.stored)
         for number, caller in self._numbered:
             if self._write.refusal_of(caller) is not None:
-                # Read at one instant: the items that a refusal shows may be from different ones.
+                # They are read at one instant, because the items in a refusal may be from different
+                # times.
                 keys = [self._model.counter_of(self._series), self._model(self._series, number)]
                 counter, item = read_together([*keys])
                 return head_of(self._series, self._model, counter) if item else None
@@ -241,7 +243,7 @@ class Group:
 
 
 def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel | Exception | None:
-    """What the same request id issued: the stored item, or the error that answers the caller.
+    """The result of the same request id before: the stored item, or the error for the caller.
 
     None if the request id was not used. `guard` is its guard item, if a refusal showed it. Costs 1
     request and 4 read units for items of up to 4 KB; without `guard`, 1 request and 2 units more.
@@ -254,7 +256,7 @@ def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel 
     place = model.place_of(guard)
     if place is None or not place.number:
         return DamagedSeries(ask.item.series)
-    # Guard and item at one instant.
+    # The guard item and the item are read at one instant.
     guard, stored = read_together([model(ask.guard_key, 0), model(*place)])
     request_id = ask.wire["requestId"]
     if guard is None or stored is None or stored.get("requestId") != request_id:
@@ -267,11 +269,11 @@ def _issued_before(ask: Unnumbered, guard: Item | None = None) -> NumberedModel 
         return error
 
 
-# How far a series has come -----------------------------------------------------------------------
+# The state of a series ---------------------------------------------------------------------------
 
 
 def read_head(model: Model, series: str) -> Head:
-    """How far the series is now. Costs 1 request and 1 read unit.
+    """The current head of the series. Costs 1 request and 1 read unit.
 
     Raises:
         DamagedSeries: as `head_of`.

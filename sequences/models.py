@@ -1,4 +1,4 @@
-"""Counters, and what a series needs of a model whose items it numbers.
+"""Counters, and the base of models whose items a series numbers.
 
 The table `counters`:
 
@@ -55,9 +55,9 @@ class Counter(PlainModel):
 
     @classmethod
     def advance(cls, item: Item) -> bool:
-        """Make `item` the counter of its series, unless that has come as far; whether it did.
+        """Make `item` the counter of its series, unless that is as high. Returns whether it did.
 
-        Costs 1 request and 1 read unit; if it did, 1 request and 1 write unit more.
+        Costs 1 request and 1 read unit; for the write 1 request and 1 write unit more.
         """
         values = {name: typed for name, typed in item.items() if name != "counterName"}
         address = cls.address(item["counterName"]["S"])
@@ -96,7 +96,7 @@ class Place(NamedTuple):
 
 
 class NumberedModel(Model):
-    """What a series needs of a model. Models derive from `sequences.NumberedItem`."""
+    """The part of a model that a series needs. Models derive from `sequences.NumberedItem`."""
 
     series = TextAttribute(hash_key=True, editable=False)
     number = IntegerAttribute(range_key=True, editable=False)
@@ -106,7 +106,7 @@ class NumberedModel(Model):
     #: S is compared as text, so use a format that sorts, such as ISO dates.
     ordered_by: ClassVar[str | None] = None
 
-    #: What a model's own error derives from.
+    #: The base of a model's own error.
     RequestIdReused = RequestIdReused
 
     _parameters = Model._parameters - {"request_id"}
@@ -118,7 +118,7 @@ class NumberedModel(Model):
     #: never share a guard key.
     scopes_have_hash: ClassVar[bool] = True
 
-    #: Bytes to keep free in an item, for what the model writes to it later.
+    #: The number of bytes to keep free in an item for later writes.
     reserved_bytes: ClassVar[int] = 0
 
     @classmethod
@@ -153,17 +153,17 @@ class NumberedModel(Model):
     def request_scope(cls, series: str) -> str:
         """The name within which a request id is known. The default is the series itself.
 
-        A constant makes ids known in all series of the model: a form that is sent again after New
-        Year then returns the item of the year before. Stored guard items keep the scope that they
-        were written with, so choose before the first item is issued.
+        With a constant, ids are known in all series of the model: a form that is sent again after
+        New Year returns the item of the year before. Stored guard items keep their scope, so choose
+        before the first item is issued.
         """
         return series
 
     def contents(self) -> Any:
-        """What two calls with the same request id must have in common, as JSON.
+        """The contents that two calls with the same request id must have in common, as JSON.
 
-        By default all attributes except series, number and request id, and values that a default
-        function made, such as a time stamp.
+        By default, these are all attributes except series, number, request id, and values that a
+        default function made, such as a time stamp.
         """
         left_out = _KEPT_APART | {
             attribute.attr_name
@@ -182,7 +182,7 @@ class NumberedModel(Model):
         """The attributes as on the wire; `issue` adds series, number and request id.
 
         Raises:
-            ValueError: a required one is missing.
+            ValueError: a required value is missing.
         """
         # `to_dynamodb_dict` would encode bytes for JSON and not notice a missing attribute.
         return self.serialize()
@@ -202,7 +202,8 @@ class NumberedModel(Model):
 
     @classmethod
     def dump_filter(cls, first: Iterable[Item]) -> Callable[[Item], bool]:
-        # Read before the items: up to there no number lacks its item. What is issued later would.
+        # The counter is read before the items. Up to its number, the dump has every item. Items
+        # that are issued later are left out.
         ends = {item["counterName"]["S"]: int(item["currentValue"]["N"]) for item in first}
 
         def is_dumped(item: Item) -> bool:
@@ -218,7 +219,7 @@ class NumberedModel(Model):
         if cls._is_guard(item):
             return cls._restore_as_it_is(item)
         series, number = cls._own_place(item)
-        # First, or the number would be issued again.
+        # The counter comes first. Otherwise, the number could be issued again.
         counter = cls.counter_of(series)._key() | {"currentValue": typed_number(number)}
         if cls.ordered_by in item:
             counter["lastDate"] = item[cls.ordered_by]
@@ -261,7 +262,7 @@ class NumberedModel(Model):
 
     @classmethod
     def counter_prefix(cls) -> str:
-        """How the names of this model's counters begin."""
+        """The beginning of the names of this model's counters."""
         return f"{cls.Meta.table_name}#"
 
     @classmethod
@@ -277,7 +278,7 @@ class NumberedModel(Model):
 
     @staticmethod
     def place_of(guard: Item) -> Place | None:
-        """The item that a guard item names; None if it does not name one."""
+        """The item that a guard item names; None if it names none."""
         series, _, number = guard.get("owner", {}).get("S", "").rpartition("#")
         is_whole = number.isascii() and number.isdigit()
         return Place(series, int(number)) if series and is_whole else None

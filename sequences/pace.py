@@ -1,19 +1,18 @@
-"""When a process sends its next group to a series on which other processes issue, too.
+"""The time of the next group of a process, for a series on which other processes issue as well.
 
-Two groups that are sent at the same time hinder each other: one is refused, or both met another
-transaction. Therefore, each process spreads its groups over a *width*, measured in attempts, that
-grows with each group that failed and shrinks with each that was committed. It settles where it fits
-the number of processes. The winner of a collision does not learn of it, so for some seconds after a
-loss a process also rests between its own groups. A process that has lost for long pauses less and
-less, so that none starves.
+If two groups are sent at the same time, one is refused, or both are canceled because of the
+conflict. Therefore, each process spreads its groups over a *width*, measured in attempts. It
+increases with each failed group and decreases with each committed one, until it fits the number of
+processes. The winner of a collision does not notice it. Therefore, a process also pauses between
+its own groups for some seconds after a loss. A process that has lost for a long time pauses less
+and less, so that none starves.
 
-With full jitter alone the winner sends again at once, and the others lose every race until their
-callers' deadlines have passed: with replies 5 ms late, one of 2 processes and most of 4 issued
-nothing in 10 seconds, in each of five rounds. At this pace all of them issue, and in the slowest
-process 99 of 100 calls took less than 1.1 seconds.
+With only full jitter, the winner sends again at once, and the others lose every race until the
+deadlines of their callers have passed. With a delay of replies of 5 ms, one of 2 processes and most
+of 4 issued nothing in 10 seconds, in each of five rounds. With this pace all of them issue, and in
+the slowest process 99 of 100 calls took less than 1.1 seconds.
 
-This module does not read a clock: `now` is from any clock that does not go back, so it can be
-simulated.
+This module does not read a clock, so it can be simulated: `now` is from any monotonic clock.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dynamo.client.retries import pause_seconds
 #: For this time after a rejected group, a process assumes that others issue on the series.
 RIVALRY_SECONDS = 3.0
 
-# Found by `benchmarks.scale`: with these, 4 and 16 processes on one series wait least.
+# These values come from `benchmarks.scale`: with them, 4 and 16 processes on one series wait least.
 NARROWEST, WIDEST = 0.5, 16.0
 WIDER, NARROWER = 1.5, 0.8
 #: A process that has lost for this time pauses for a tenth of the usual time.
@@ -36,9 +35,9 @@ LONGEST_PAUSE_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class Pace:
-    """When the next group may go (`begins_at`), and what that is computed from.
+    """The time when the next group may be sent (`begins_at`), and the values for computing it.
 
-    `looks`: by then the series may be further than the process knows.
+    `looks`: whether the series may be further than the process knows.
     """
 
     begins_at: float = 0.0
@@ -46,7 +45,7 @@ class Pace:
     rivalry_ends_at: float = 0.0
     width: float = 1.0
     attempt_seconds: float = 0.0
-    #: Since when no group was committed; None if the last one was.
+    #: The time since which no group was committed; None if the last one was.
     lost_since: float | None = None
     throttled: int = 0
 
@@ -63,8 +62,8 @@ class Pace:
     def lost(self, now: float, took_seconds: float, *, told: bool) -> Pace:
         """The pace after a group that another process's group hindered.
 
-        `told`: the refusal showed how far the series is. A process that is told so, and met no
-        other lately, goes on at once: it probably has the series to itself.
+        `told`: whether the refusal showed the head of the series. If so, and there was no recent
+        conflict, the process sends again at once, because it probably is the only one.
         """
         since = now - took_seconds if self.lost_since is None else self.lost_since
         attempt = self._attempt_seconds(took_seconds)
@@ -85,7 +84,7 @@ class Pace:
         )
 
     def must_look(self, now: float) -> bool:
-        """Whether to read how far the series is before a group that is sent now."""
+        """Whether to read the head of the series before a group that is sent now."""
         return self.looks and now < self.rivalry_ends_at
 
     def _attempt_seconds(self, took_seconds: float) -> float:

@@ -15,12 +15,12 @@ From `issue` to the transaction:
 2. `combining`: items that wait for the same series share a transaction, which costs
    2 + 4k write units for k items of up to 1 KB.
 3. `_send_group` (here) lets `groups` choose the items that fit and send the transaction:
-   counter, items and guard items, all or nothing. So a number without its item cannot exist, and
-   a crash leaves nothing to repair.
+   counter, items and guard items, all or nothing. Therefore, a number without its item cannot
+   exist, and a crash leaves nothing to repair.
 
 The process remembers the counter. If another process moved it, the transaction is refused, and the
-refusal shows the counter's value. A transaction that met another one is not repeated as it is:
-after a pause (`pace`) the counter is read, and items that arrived in the meantime join.
+refusal shows the counter's value. A transaction that conflicted with another one is not repeated
+unchanged: after a pause (`pace`), the counter is read, and items that arrived in the meantime join.
 """
 
 import time
@@ -49,7 +49,7 @@ from sequences.signals import numbers_given
 Numbered = TypeVar("Numbered", bound=NumberedModel)
 Key = tuple[type[NumberedModel], str]
 
-#: How many series a process remembers. A series that was forgotten costs one more read.
+#: The most series that a process remembers. A forgotten series costs one more read.
 REMEMBERED_SERIES = 10_000
 #: The highest first number of a series, so that its numbers stay exact in every program.
 _LAST_START = 10**15 - 1
@@ -68,19 +68,20 @@ class NumberedItem(NumberedModel):
 
             subject = TextAttribute()
 
-    Items are created by `issue` and by forms, and never deleted, because that leaves a gap. An
-    item's own attributes change by `change`; its series, number and request id never change.
+    Items are created by `issue` and by forms. They are never deleted, because this would leave a
+    gap. An item's own attributes change by `change`; its series, number and request id never
+    change.
 
-    The counter of a series is named `<table>#<series>`; from the definition of the model on, plain
-    counters cannot have such names. If your project already has plain counters whose names begin
-    with `<table>#`, give the model another table name: a series would go on from their values, and
-    `checkseries` would report the numbers before as gaps.
+    The counter of a series is named `<table>#<series>`; after the model is defined, plain counters
+    cannot have such names. If your project already has plain counters whose names begin with
+    `<table>#`, give the model another table name. Otherwise, a series would continue from their
+    values, and `checkseries` would report the earlier numbers as gaps.
     """
 
     def insert_for(
         self, request_id: str, asked: Mapping[str, object], write: Transaction | None = None
     ) -> Self:
-        """Issue this object in its `series`, for a form. Costs and errors as `issue`."""
+        """Issue this object in its `series`, for a form. Has the costs and errors of `issue`."""
         if write is not None:
             raise TypeError(
                 "Numbers are issued in a transaction of their own, which the other writes can "
@@ -110,10 +111,10 @@ def issue(
     it twice.
 
     `request_id` makes the call repeatable: a later call with the same id and the same `contents`
-    returns the item that is stored, as it is by then, and issues nothing. Take an id that the
-    caller keeps, such as one in a form. Without one, a random id is used. **An id is known within
-    its series only**: with another `series` it issues another item. If the series of a repeated
-    call may differ, as that of a year does at its end, override `NumberedItem.request_scope`.
+    returns the stored item as it is now, and issues nothing. Use an id that the caller keeps, such
+    as one in a form. Without one, a random id is used. **An id is known within its series only**:
+    with another `series` it issues another item. If a repeated call may name another series, for
+    example at the end of a year, override `NumberedItem.request_scope`.
 
     `also` are further writes that are committed with the item or not at all: a `Transaction` that
     collected them, which this call commits, or a list of `dynamo.transactions.Write`. If the
@@ -154,13 +155,13 @@ def issue(
         "requestId": {"S": request_id},
     }
     if item.ordered_by is not None:
-        # Checked here, because in a group it would fail for all items.
+        # This is checked here, because in a group it would fail for all items.
         if item.ordered_by not in wire:
             raise ValueError(f"The item needs a value of {item.ordered_by}: it orders the series.")
         item.check_order(wire[item.ordered_by])
     parts: Iterable[Write] = also
     if references := item.reference_checks({}, wire):
-        # `also` may write or require what the item refers to.
+        # `also` may write or require an item to which this item refers.
         parts = Transaction()
         parts.add(*also, *references)
     size_bytes = item_bytes(wire) + NUMBER_BYTES
@@ -179,11 +180,11 @@ def issue(
 def start_series(
     model: type[NumberedModel], series: str, *, at: int, write: Transaction | None = None
 ) -> None:
-    """Let the first item of `series` get the number `at`: once, before there is an item.
+    """Let the first item of `series` get the number `at`. Call it before there is an item.
 
-    For a series that continues numbers of another system. The counter stores this number, and
-    checks expect the numbers from it on. Repeated with the same number, it changes nothing. Costs 1
-    request and 1 write unit.
+    This is for a series that continues numbers of another system. The counter stores this number,
+    and checks expect the numbers from it on. A repeated call with the same number changes nothing.
+    Costs 1 request and 1 write unit.
 
     Raises:
         SeriesStarted: the series has items, or begins at another number.
@@ -233,9 +234,9 @@ def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str)
 
 @dataclass(eq=False)
 class _Known:
-    """What this process remembers of a series: its head, and when its next group may go.
+    """The state of a series in this process: its head, and the time of the next group.
 
-    `head` is None until it is read. It may be outdated, which the transaction then shows.
+    `head` is None until it is read. It may be outdated, which the transaction detects.
     """
 
     head: Head | None = None
@@ -252,7 +253,7 @@ tables_emptied.connect(lambda **_signal: _known.cache_clear(), weak=False)
 
 
 def _prepare(key: Key) -> None:
-    """If other processes issue on the series, too, wait for our turn and read the counter.
+    """If other processes issue on the series as well, wait for our turn and read the counter.
 
     A read costs less than a refused group.
     """
@@ -265,7 +266,7 @@ def _prepare(key: Key) -> None:
 
 
 def _send_group(key: Key, callers: list[ItemCaller]) -> None:
-    """Send one transaction for as many of `callers` as fit; decide those whose outcome it shows."""
+    """Send one transaction for as many of `callers` as fit. Decide those with a known outcome."""
     model, series = key
     known = _known(key)
     head = known.head
@@ -289,8 +290,8 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
         )
         return
     except (Rejected, ValueError) as error:
-        # One item is at fault, or the head from which it was numbered. From now on each is
-        # written alone, so that this item gets the error.
+        # One item is wrong, or the head from which it was numbered. From now on, each item is
+        # written alone, so that the wrong item gets the error.
         known.head = read_head(model, series)
         for caller in chosen:
             caller.ask.is_alone = True
@@ -308,7 +309,8 @@ def _send_group(key: Key, callers: list[ItemCaller]) -> None:
     group.answer_the_refused()
     true_head = group.true_head()
     if true_head is None:
-        # Only request ids and writes of `also` were refused. The other items go with the next one.
+        # Only request ids and writes of `also` were refused. The other items join the next
+        # transaction.
         return
     if true_head == head:
         for caller in chosen:

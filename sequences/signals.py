@@ -3,6 +3,6 @@
 from django.dispatch import Signal
 
 #: Sent after a request that issued numbers. `sender` is the numbered model, or None for a counter.
-#: Arguments: kind (str): "counter" or "series"; callers (int): how many shared the request; numbers
-#: (int): how many it gave.
+#: Arguments: kind (str): "counter" or "series"; callers (int): the number of callers that shared
+#: the request; numbers (int): the count of numbers.
 numbers_given = Signal()

@@ -28,13 +28,13 @@ from staff import views
 from staff.models import ON_STAFF
 from staff.reports import KINDS, last_reports
 
-#: What the page of an account shows of the seller, if the seller has it.
+#: The values of the seller that the page of an account shows, if they are set.
 SELLER_SHOWN = ("name", "address", "vat_id")
 
 #: The list shows the newest accounts of the last report: `?newest`.
 NEWEST = "newest"
 
-#: For how many years the last invoice number is shown, including this one.
+#: The number of years for which the last invoice number is shown, including this one.
 YEARS = 3
 
 LogEntry.labels |= {
@@ -45,7 +45,7 @@ LogEntry.labels |= {
 
 
 class StaffAdmin(admin.ModelAdmin):
-    """Staff sees every item and changes none."""
+    """Staff may see all items and change none."""
 
     reason_required = True
 
@@ -66,15 +66,17 @@ class StaffAdmin(admin.ModelAdmin):
         return made
 
 
-# Instead of the library's.
+# This class replaces the library's.
 admin.site.unregister(User)
 admin.site.unregister(TaskItem)
 
 
 @admin.register(User)
 class UserAdmin(StaffAdmin, AccountAdmin):
-    """`AccountAdmin` with the seller and the invoices of an account. All staff may add, correct and
-    delete."""
+    """`AccountAdmin` with seller and invoices of an account.
+
+    All staff may add, correct and delete.
+    """
 
     search_help_text = _(
         "By the first letters of username or email address (at least two), by primary key, the key "
@@ -113,7 +115,7 @@ class UserAdmin(StaffAdmin, AccountAdmin):
         return super().get_page(request, changelist)
 
     def find(self, who: str) -> AbstractAccount | Item | None:
-        """Find an account also by the keys of its series, of a counter or of a request guard."""
+        """Also find an account by the keys of its series, of a counter or of a request guard."""
         bare = who.removeprefix(InvoiceItem.counter_prefix()).removeprefix(REQUEST_PREFIX)
         return super().find(bare if as_uuid(bare.partition(SEPARATOR)[0]) else who)
 
@@ -147,7 +149,10 @@ class UserAdmin(StaffAdmin, AccountAdmin):
 
 @admin.register(CustomerItem)
 class CustomerAdmin(StaffAdmin):
-    """The address book of one account: `?account=<primary key>`. Opening it is in the audit log."""
+    """The address book of one account: `?account=<primary key>`.
+
+    The audit log records each opening.
+    """
 
     list_display = ("number", "name", "address", "email", "vat_id", "country")
     list_display_links = None

@@ -1,8 +1,8 @@
-"""Reports that read whole tables: a worker stores them, pages show the last one.
+"""Reports that read whole tables. A worker stores them, and pages show the last one.
 
 A report is stored by one conditional write after its work is done, so a command that is killed
 before leaves the last report as it was. It is JSON of bounded size, because it is one item: it
-lists the first `SHOWN` things of each kind and counts the others. The commands `checkguards` and
+lists the first `SHOWN` entries of each kind and counts the others. The commands `checkguards` and
 `checkinvoices` list all of them.
 """
 
@@ -36,20 +36,20 @@ from uploads.models import DONE, UPLOADING, UploadItem
 #: Reports are made every day, so an older one means that the command does not run.
 OLD_AFTER = timedelta(days=2)
 
-#: A stored report from so far in the future was stored under a wrong clock.
+#: A report that is later than now by this much was stored with a wrong clock.
 CLOCKS_DIFFER_BY = timedelta(days=1)
 
 Result = dict[str, Any]
 
 SHOWN = 50
-#: How many of the numbers that one series lacks are shown.
+#: The most missing numbers that are shown for one series.
 SHOWN_NUMBERS = 10
 TEXT_MAX_LENGTH = 200
 
-#: How many of the newest accounts are listed, by their primary keys.
+#: The most newest accounts that are listed, by their primary keys.
 NEWEST = 50
 
-#: How many days of sign-ups are counted, including today; days in UTC.
+#: The number of days of which sign-ups are counted, including today. Days are in UTC.
 DAYS = 30
 
 
@@ -65,7 +65,7 @@ class NewerReport(ErrorWithValues):
 
 
 def guards(progress: Progress) -> Result:
-    """Costs and raises as `dynamo.tables.guards.check_guards`; repairs nothing."""
+    """Has the costs and errors of `dynamo.tables.guards.check_guards`. Repairs nothing."""
     report = check_guards(User, oldest_by=User.date_joined.attr_name, progress=progress)
     findings = {}
     for fault, listed in report.found.items():
@@ -83,7 +83,7 @@ def guards(progress: Progress) -> Result:
 
 
 def invoices(progress: Progress) -> Result:
-    """Costs and raises as `invoices.store.check.check_invoices`."""
+    """Has the costs and errors of `invoices.store.check.check_invoices`."""
     totals = dict.fromkeys(("series", "issued", "voided", "wrong"), 0)
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):
@@ -135,7 +135,7 @@ def _accounts(progress: Progress) -> Result:
             counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
             counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
             counts["confirmed"] += "emailConfirmedAt" in item
-            # An expired session stays in the map until the next sign-in.
+            # An expired session remains in the map until the next sign-in.
             counts["present"] += bool(item.get("sessions", {}).get("M"))
             joined[text_of(item, "joinedAt")[:10]] += 1
             yield text_of(item, "joinedAt"), text_of(item, "pk")
@@ -148,7 +148,7 @@ def _accounts(progress: Progress) -> Result:
 
 
 def _counters(progress: Progress) -> Result:
-    """The largest counters. Each account has a series per year, so those are only summed up."""
+    """The largest counters. The counters of accounts, one per year, are only summed up."""
     totals = dict.fromkeys(("series", "numbers", "count"), 0)
 
     def others() -> Iterator[tuple[int, str]]:
@@ -170,7 +170,7 @@ def _counters(progress: Progress) -> Result:
 
 
 def _locks(progress: Progress) -> Result:
-    """The locks that are held or claimed, the longest without renewal first."""
+    """The locks that are held or claimed. Those with the oldest renewal come first."""
     states = collections.Counter[State]()
     always = datetime.max.replace(tzinfo=UTC)
 
@@ -187,7 +187,7 @@ def _locks(progress: Progress) -> Result:
 
     shown = [
         {
-            # Not shortened, because the link to the page that breaks the lock needs the whole name.
+            # The name is not shortened, because the link to the page that breaks the lock needs it.
             "name": lock.name,
             "owner": _cut(lock.owner or ""),
             "state": lock.state.value,
@@ -224,7 +224,7 @@ def _uploads(progress: Progress) -> Result:
 
 
 def _first(things: Iterable[object], count: int) -> Result:
-    """The first of `count` things, and how many there are besides."""
+    """The first entries, and the number of the others."""
     shown = list(islice(things, SHOWN))
     return {"shown": shown, "more": count - len(shown)}
 
@@ -266,22 +266,22 @@ BY_KEY = {kind.key: kind for kind in _ALL}
 
 
 def make_report(kind: ReportKind, *, by: str, progress: Progress) -> Report:
-    """Do the work; `by` says which user and host do it. Costs and raises as `kind.work`."""
+    """Do the work. `by` says which user and host do it. Has the costs and errors of `kind.work`."""
     started_at = _now()
     result = json.dumps(kind.work(progress), ensure_ascii=False)
     return Report(kind.key, result=result, started_at=started_at, ended_at=_now(), stored_by=by)
 
 
 def _now() -> str:
-    # All have the same length, because they are compared as texts.
+    # All times have the same length, because they are compared as texts.
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def store(report: Report) -> None:
-    """Replace the last report, unless the work of that one started later. Costs 1 request.
+    """Replace the last report, unless its work started later. Costs 1 request.
 
     Raises:
-        NewerReport: it did; `report` was not stored.
+        NewerReport: the work of the stored report started later.
     """
     wrong_clock = (datetime.now(UTC) + CLOCKS_DIFFER_BY).isoformat()
     older = (
@@ -305,7 +305,7 @@ class LastReport:
 
     @property
     def age(self) -> str:
-        """How long ago it was stored, in words."""
+        """The time since it was stored, in words."""
         return timesince(self.ended_at, depth=1) if self.ended_at else "?"
 
     @property
@@ -314,7 +314,7 @@ class LastReport:
 
     @property
     def seconds(self) -> float:
-        """How long the work took."""
+        """The duration of the work."""
         return _seconds_between(self.started_at, self.ended_at)
 
     @property
@@ -336,7 +336,7 @@ class LastReport:
 
     @property
     def locks_shown(self) -> list[Result]:
-        """The locks of a statistics report, each with the seconds since its renewal then."""
+        """The locks of a statistics report, with the seconds from their renewals to the report."""
         return [
             lock | {"age": _seconds_between(lock["renewed_at"], self.ended_at)}
             for lock in (self.result["locks"]["shown"] if self.result else [])
@@ -362,5 +362,5 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _seconds_between(first: datetime | None, second: datetime | None) -> float:
-    """Never negative, although the times may be of clocks that differ."""
+    """The result is never negative, although the times may come from different clocks."""
     return max(0.0, (second - first).total_seconds()) if first and second else 0.0

@@ -31,9 +31,9 @@ View = Callable[..., HttpResponseBase]
 
 
 class StaffSite(admin.AdminSite):
-    """For accounts that are stored as staff and active, and are signed in.
+    """The site is for signed-in accounts that are stored as staff and active.
 
-    Visitors who are not signed in are asked to sign in; for all others the pages do not exist.
+    Visitors who are not signed in are asked to sign in. For all others, the pages do not exist.
     """
 
     site_title = site_header = index_title = _("Staff")
@@ -45,7 +45,7 @@ class StaffSite(admin.AdminSite):
         return self.for_staff(login_required(view))
 
     def for_staff(self, view: View) -> View:
-        """`view`, which does not exist for visitors who are signed in and are not staff."""
+        """`view`, which answers 404 to signed-in visitors who are not staff."""
 
         def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             if request.user.is_authenticated and not self.has_permission(request):
@@ -70,7 +70,7 @@ class StaffSite(admin.AdminSite):
         return [admin.Right(user, values, also=user.signed_in())]
 
     def commit(self, request: HttpRequest, write: Transaction, *args: Any, **options: Any) -> bool:
-        """Like `AdminSite.commit`; for a user who lost the rights, the page does not exist.
+        """Like `AdminSite.commit`. For a user who lost the rights, the page does not exist.
 
         Reading is not logged, because it changes nothing and its entries would hide those of the
         changes. The server's log has who requested which page. See `record_opening` for the
@@ -90,10 +90,12 @@ class StaffSite(admin.AdminSite):
         return account
 
     def break_lock(self, request: HttpRequest, seen: LockView, reason: str) -> bool:
-        """Take the lock from the holder in `seen`, but from no later one. False if the lock was
-        free.
+        """Break the lock of the holder in `seen`, but not of a later one.
 
-        Costs 2 requests, 1 read unit and 6 write units; the same again if it was renewed just then.
+        False if the lock was free.
+
+        Costs 2 requests, 1 read unit and 6 write units; the same again if it was renewed in
+        between.
 
         Raises:
             LockChanged: the lock has another holder.
@@ -102,7 +104,7 @@ class StaffSite(admin.AdminSite):
         for _attempt in range(BREAK_ATTEMPTS):
             write = Transaction()
             break_lock(seen.name, as_seen=seen, write=write)
-            # The lock may just have been renewed: the next round reads who holds it now.
+            # The lock may just have been renewed, so the next round reads the current holder.
             with suppress(LockChanged):
                 entry = {"what": seen.name, "reason": reason}
                 return bool(write) and self.commit(request, write, "breakLock", "", **entry)
@@ -112,7 +114,7 @@ class StaffSite(admin.AdminSite):
         from staff import admin as _registers, views  # noqa: F401 - also by being imported
 
         return [
-            # It keeps the form of a visitor whose session ended.
+            # This keeps the form of a visitor whose session has ended.
             path("lock/", self.for_staff(views.LockView.as_view()), name="lock"),
             path("record/", self.admin_view(views.AuditLogView.as_view()), name="record"),
             path("runs/<str:kind>/", self.admin_view(views.ReportView.as_view()), name="run"),

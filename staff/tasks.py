@@ -10,6 +10,6 @@ def report(kind: str) -> None:
     """Make a report and store it, as `storereport` does.
 
     Raises:
-        NewerReport: another one that began later is stored.
+        NewerReport: a report that began later is stored.
     """
     store(make_report(KINDS[kind], by="runtasks", progress=unseen))

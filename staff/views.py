@@ -1,6 +1,6 @@
 """Pages of the admin other than those of models: invoices, a session, a lock, audit log, reports.
 
-Besides the requests of every page, each costs what its class says.
+The classes name the costs in addition to the requests of every page.
 """
 
 import hashlib
@@ -74,8 +74,7 @@ class AuditLogView(TemplateView):
 class AccountInvoicesMixin(OwnInvoicesMixin):
     """A page that shows invoices of the account of the URL, read-only. Costs 3 requests, a list 4.
 
-    The account may be deleted. An entry in the audit log is written before they are shown, but none
-    if there is nothing to show.
+    The account may be deleted. Before invoices are shown, an entry in the audit log is written.
     """
 
     kwargs: dict[str, Any]
@@ -121,7 +120,7 @@ class AccountInvoicePdfView(AccountInvoicesMixin, LongPageMixin, View):
 
 
 class BreakLockForm(forms.Form):
-    """The `holder` that the page showed, and as before an action a reason and the password.
+    """The `holder` that the page showed, a reason, and the password, as before other actions.
 
     A later holder's lock must not be broken.
     """
@@ -163,7 +162,7 @@ class LockView(SignedInFormMixin, FormPageMixin, FormView):
         return super().get_context_data(lock=self.lock, is_silent=is_silent, **kwargs)
 
     def form_valid(self, form: BreakLockForm) -> HttpResponse:
-        """Break it, or show who holds it now."""
+        """Break the lock, or show the current holder."""
         try:
             if form.cleaned_data["holder"] != self._holder:
                 raise LockChanged(self.lock.name)

@@ -37,7 +37,7 @@ TAX_CATEGORIES = {
 }
 _WITH_VAT = {"standard", "reduced"}
 
-#: The units, by their codes of UN/ECE Recommendation 20: their names, and how they are printed.
+#: The units by their codes of UN/ECE Recommendation 20: their names and printed forms.
 UNITS = {
     "HUR": (_("Hour"), _("h")),
     "DAY": (pgettext_lazy("a unit", "Day"), _("d")),
@@ -47,7 +47,7 @@ UNITS = {
     "MTR": (_("Meter"), _("m")),
     "LS": (_("Lump sum"), _("flat")),
 }
-#: The categories whose rate is 0, which need not be typed.
+#: The categories whose rate is 0, so that it need not be typed.
 WITHOUT_VAT = TAX_CATEGORIES.keys() - _WITH_VAT
 
 
@@ -58,7 +58,7 @@ def category_of_rate(rate: Decimal) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """What is sold. `unit_price` is in major units; `vat_rate` is in percent.
+    """A sold item. `unit_price` is in major units; `vat_rate` is in percent.
 
     The price is net, unless the prices of the invoice include tax. A negative quantity takes goods
     back, a negative price is a discount. Without a `tax_category`, the rate decides it.
@@ -123,7 +123,7 @@ def price_field(currency: str) -> forms.Field:
 
 @dataclass(frozen=True)
 class VatShare:
-    """The VAT of one category and rate (percent), and the net amount it is on, in minor units.
+    """The VAT of one category and rate (percent), and its net amount, in minor units.
 
     `tax_category` is empty if it follows from the rate.
     """

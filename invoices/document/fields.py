@@ -29,8 +29,8 @@ from dynamo.wire.values import as_typed
 from invoices.document.fonts import as_shown, missing_characters, packages_for
 from invoices.document.money import NUMBER_MAX_LENGTH, readings, with_another_decimal
 
-#: The years that an invoice may be issued in. Where all series of an account are needed, each of
-#: these years is read.
+#: An invoice may be issued in these years. To read all series of an account, each of these years is
+#: read.
 YEARS = range(1970, 2100)
 
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)0*(\d*)\.?(\d*?)0*", re.ASCII)
@@ -43,10 +43,10 @@ _WRONG_NUMBER = {
     "ambiguous": _("Enter %(whole)s or %(decimal)s: “%(text)s” can be either."),
 }
 
-# `date.fromisoformat` also takes 20261121 and 2026-W48-1.
+# `date.fromisoformat` also accepts 20261121 and 2026-W48-1.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-# How many of the characters that cannot be printed are named in an error.
+# The most unprintable characters that an error names.
 _NAMED_CHARACTERS = 5
 
 
@@ -79,9 +79,9 @@ MultiLine = partial(inputs.MultiLine, rule=check_printable)
 class Number(InputAttribute[Decimal], DecimalAttribute):
     """A decimal number with at most `before` digits before the point and `after` digits after it.
 
-    A text input, because the decimal keypad of a phone lacks the minus sign and, in many
-    countries, the point. `is_grouped`: whether `1,080` can only be a thousand and eighty, as a
-    price in a currency without decimals. `1.080` can be either.
+    It is a text input, because the decimal keypad of a phone lacks the minus sign and, in many
+    countries, the point. `is_grouped` says that `1,080` can only be a thousand and eighty, for
+    example as a price in a currency without decimals. `1.080` can be either.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
 
         Raises:
             ValidationError: also if the text has two readings and both are allowed. The error shows
-                them, so that one of them can be typed.
+                both, so that the user can type one of them.
         """
         text = typed = text.strip()
         if self.is_percentage:
@@ -130,7 +130,7 @@ class Number(InputAttribute[Decimal], DecimalAttribute):
         return text if len(self._allowed(readings(text))) < 2 else with_another_decimal(text)
 
     def _allowed(self, plain: list[str]) -> list[str]:
-        """Those of the numbers in `plain` that `parse` accepts."""
+        """The numbers among `plain` that `parse` accepts."""
         allowed = []
         for text in plain:
             with suppress(ValidationError):

@@ -54,7 +54,7 @@ class Family:
         return self.name.rpartition(" ")[2].upper()
 
     def from_wheels(self) -> list[Path]:
-        """The files of the PyPI packages; empty if one is not installed."""
+        """The files of the PyPI packages; empty if a package is not installed."""
         found = [_in_package(*place) for place in self.wheels]
         return [path for path in found if path] if all(found) else []
 
@@ -97,7 +97,7 @@ FAMILIES = (
 _REQUIRED = FAMILIES[:2]
 _CHARACTERS = Path(__file__).with_name("characters.json")
 
-#: Is printed in place of a character that no font has.
+#: Printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _LINE_ENDS_AND_TABS = "\n\r\t"
@@ -133,8 +133,8 @@ def installed() -> tuple[Family, ...]:
 def font_folders() -> list[Path]:
     """The folders of the font files.
 
-    Debian has all its fonts in one folder, and some would print what the wheels should. Therefore,
-    the files needed from there are linked into a folder.
+    Debian has all its fonts in one folder, and some of them would replace those of the wheels.
+    Therefore, the needed files are linked into a separate folder.
     """
     folders = dict.fromkeys(path.parent for item in installed() for path in item.from_wheels())
     linked = [path for item in installed() if not item.from_wheels() for path in item.files()]
@@ -198,7 +198,8 @@ def printable(text: str) -> str:
 
 
 def _composed(text: str) -> str:
-    # Composes only letters with marks. NFC of the whole text would also change some kanji of names.
+    # Only letters with marks are composed. NFC of the whole text would also change some kanji of
+    # names.
     return _MARKED.sub(lambda marked: unicodedata.normalize("NFC", marked[0]), text)
 
 

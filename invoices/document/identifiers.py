@@ -1,4 +1,4 @@
-"""VAT IDs and bank accounts: normalized, and checked as far as their check digits go.
+"""VAT IDs and bank accounts: their normal form, and checks of their form and check digits.
 
 No register is asked whether a number was assigned. python-stdnum is imported by the first check,
 because few pages check anything.
@@ -44,7 +44,8 @@ def clean_vat_id(text: str, country: str) -> str:
 def clean_vat_id_of_customer(text: str, country: str) -> str:
     """Like `clean_vat_id`, or else a VAT ID of the country that its first letters name.
 
-    A customer may have one of another country: a Swiss business, for example, a German one.
+    A customer may have a VAT ID of another country. For example, a Swiss business may have a German
+    one.
 
     Raises:
         ValidationError: it is neither.

@@ -1,7 +1,7 @@
 """The contents of an invoice.
 
 An issued invoice never changes, except for one step from *issued* to *voided*, with a reason. The
-seller and the customer stay as they were when it was issued.
+seller and the customer remain as they were when it was issued.
 
 Every field is declared once: here, or, if it is a line's, in `invoices.document.amounts`; see
 `invoices.document.fields`. How to add one: `docs/developers.md`.
@@ -56,7 +56,7 @@ _LABEL = re.compile(r"(\d{4})-(\d{6,15})")
 CREDIT_PREFIX = "credit#"
 
 
-# What an invoice says ----------------------------------------------------------------------------
+# The contents of an invoice -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Customer(Party):
 
 @dataclass(frozen=True)
 class Seller(Party):
-    """The seller, as the profile has it. In Japan `vat_id` is the registration number."""
+    """The seller, as in the profile. In Japan, `vat_id` is the registration number."""
 
     tax_number: str = field(SingleLine(max_length=100, default=""))
     iban: str = field(SingleLine(max_length=34, default=""))
@@ -156,7 +156,7 @@ class Contents:
 
     @property
     def asks_for_payment(self) -> bool:
-        """Whether the customer has something to pay; true while no line is known."""
+        """Whether the customer has to pay something. True while no line is known."""
         if self.credits or not self.lines:
             return not self.credits
         return totals(self.lines, self.currency, self.prices_include_tax).gross > 0
@@ -183,9 +183,9 @@ class Draft(Contents):
 
 
 def _digested(part: Customer | Line | Draft) -> list[Any]:
-    """The texts of the fields that are `always_digested`, and last the others, by name.
+    """The texts of the fields that are `always_digested`, and then of the others by name.
 
-    The others are left out while they are at their default, so a new field does not change the
+    The others are left out if they have their default. Therefore, a new field does not change the
     digests that are stored with request ids.
     """
     always, others = [], {}
@@ -237,7 +237,7 @@ class Invoice(Contents):
 
     @property
     def voided_on(self) -> date | None:
-        """The day it was voided, in the time zone in which it was voided, if it is known."""
+        """The day when it was voided, in the time zone of that request, if it is known."""
         return self.voided_at and self.voided_at.date()
 
     @property
@@ -296,7 +296,10 @@ def parse_label(label: str) -> tuple[int, int]:
 
 
 def credit_request_id(label: str) -> str:
-    """The request id of the credit note for an invoice, the same each time: there is only one."""
+    """The request id of the credit note for an invoice.
+
+    It is fixed, so there is only one credit note.
+    """
     return f"{CREDIT_PREFIX}{label}"
 
 
@@ -333,7 +336,7 @@ def details_of(invoice: Invoice, readable: Callable[[date], str]) -> Iterator[tu
 _CUSTOMER_FIELDS = {f"customer_{item.name}": item for item in fields_of(Customer) if item.is_typed}
 _OTHER_FIELDS = {item.name: item for item in fields_of(Contents) if item.is_typed}
 
-#: What people type apart from the lines, by the names of the form.
+#: The values that people type, except the lines, by their names in the form.
 TYPED_FIELDS: dict[str, InputAttribute[object]] = _CUSTOMER_FIELDS | _OTHER_FIELDS
 
 
@@ -345,7 +348,7 @@ def draft_of(
     The VAT ID of the customer is as its country writes it.
     """
     about = {declared.name: values[key] for key, declared in _CUSTOMER_FIELDS.items()}
-    # A text that is not a VAT ID stays; see `check_customer`.
+    # A text that is not a VAT ID is kept; see `check_customer`.
     with suppress(ValidationError):
         about["vat_id"] = clean_vat_id_of_customer(about["vat_id"], about["country"])
     others = {name: values[name] for name in _OTHER_FIELDS}

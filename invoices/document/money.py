@@ -1,4 +1,4 @@
-"""Currencies; amounts as people read them in their language, and numbers as they type them.
+"""Currencies, amounts as people read them in their language, and numbers as people type them.
 
 Amounts are whole minor units: cents of EUR, yen of JPY, fils of KWD. English and Japanese, the
 languages of the pages, write €1,234.50. Documents can be German (1.234,50 €) and French.
@@ -28,19 +28,19 @@ _MINUS = f"{LEFT_TO_RIGHT_MARK}\N{MINUS SIGN}{WORD_JOINER}"
 # CLDR puts a space between a code and a number (KWD 1.000, but $1.00). Babel leaves it out.
 _CODE_BEFORE_NUMBER = re.compile(r"(?<=[^\W\d_])(?=\d)")
 
-#: The separators of German and French documents. Others have a comma and a point, as `f"{n:,}"`.
+#: The separators of German and French documents. Others have a comma and a point, like `f"{n:,}"`.
 _SEPARATORS = {
     "de": str.maketrans({",": ".", ".": ","}),
     "fr": str.maketrans({",": "\N{NO-BREAK SPACE}", ".": ","}),
 }
 
-#: Enough for the largest quantity times the largest price with all decimals of both. Babel and
-#: `normalize` round to the current context, which has 28 digits.
+#: The precision for the largest quantity times the largest price with all decimals of both. Babel
+#: and `normalize` round to the current context, which has 28 digits.
 EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 
 
 def minor_units(currency: str) -> int:
-    """How many minor units make a major unit: 100 for EUR, 1 for JPY, 1000 for KWD."""
+    """The number of minor units in a major unit: 100 for EUR, 1 for JPY, 1000 for KWD."""
     return int(10 ** get_currency_precision(currency))
 
 
@@ -99,7 +99,7 @@ def _symbol(currency: str, locale: str) -> str:
 
 
 def _with_decimals(number: Decimal, currency: str) -> Decimal:
-    """`number` with the decimals of `currency`, or all it has if these are more."""
+    """`number` with the decimals of `currency`, or with all its decimals if it has more."""
     with localcontext(EXACT):
         plain = (number + 0).normalize()
         padded = plain.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
@@ -118,10 +118,10 @@ def _localized(number: str) -> str:
 
 # As people type them ------------------------------------------------------------------------------
 
-#: Longer than any allowed number.
+#: No allowed number is as long.
 NUMBER_MAX_LENGTH = 40
 
-# Full-width forms, and spaces and apostrophes between digits, as ASCII.
+# Replaces full-width forms, and spaces and apostrophes between digits, by ASCII.
 _ASCII = (
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
     | dict.fromkeys([*map(ord, " \u3000\u00a0\u202f\u205f\u2019"), *range(0x2000, 0x200B)], "'")

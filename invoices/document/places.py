@@ -1,7 +1,7 @@
-"""Countries and currencies, as forms offer them in the language of the page.
+"""Countries and currencies, and their choices in forms in the language of the page.
 
-Babel is imported by the first function that needs it: most pages do not, and a new function of AWS
-Lambda would wait for it.
+Babel is imported by the first function that needs it. Most pages do not need it, and the start of a
+function on AWS Lambda would take longer.
 """
 
 from functools import cache, partial
@@ -19,7 +19,7 @@ _REPLACED = {"BGN": "EUR"}
 
 
 def locale_of_page() -> str:
-    """Babel's name of the active language; English for one that the site is not translated to."""
+    """Babel's name of the active language; English if the site has no translation to it."""
     language = get_language()
     return language if language in _LOCALES else _LOCALES[0]
 

@@ -1,4 +1,4 @@
-"""What the law of the seller's country requires on an invoice, as far as a program can tell.
+"""The requirements of the law of the seller's country that a program can check.
 
 `check_requirements` is called by the form and the command before a number is drawn. It checks only
 invoices of sellers whose profile names a country: without one, nothing is known about the law.
@@ -51,11 +51,11 @@ _SMALL = {
     "GB": (250, "GBP"),
     "CH": (400, "CHF"),
 }
-#: The customer, not the seller, owes the VAT. Such an invoice is never a small one.
+#: In these categories, the customer owes the VAT. Such an invoice is never a small one.
 _OWED_BY_CUSTOMER = {"reverse_charge", "intra_community"}
 
 
-#: An invoice in which nothing was typed yet. It is assumed to have VAT.
+#: Stands for an invoice in which nothing was typed yet. It is assumed to have VAT.
 _NOTHING_TYPED = Contents(
     Customer(""), (Line("", Decimal(1), Decimal(1), vat_rate=Decimal(1)),), currency=""
 )
@@ -64,7 +64,7 @@ _NOTHING_TYPED = Contents(
 class Lack(NamedTuple):
     """A value that an invoice lacks, or one that may be wrong.
 
-    `field` belongs to the form or to the profile or, with `line`, to that one of the lines.
+    `field` belongs to the form or to the profile. With `line`, it belongs to that line.
     """
 
     text: object
@@ -79,7 +79,7 @@ class Lack(NamedTuple):
 def missing(
     seller: Seller, contents: Contents = _NOTHING_TYPED, *, is_named: bool
 ) -> Iterator[Lack]:
-    """What the law requires and `contents` lacks; by default, a form in which nothing was typed.
+    """The values that the law requires and `contents` lacks; by default, of an empty form.
 
     Yields nothing if the seller has no country. `is_named` says whether the profile has a name; a
     username does not count.
@@ -153,7 +153,7 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
     `is_named`: see `missing`.
 
     Raises:
-        ValidationError: at each field of the form; what the profile lacks is at none.
+        ValidationError: at the fields of the form. Values that the profile lacks are at no field.
     """
     errors: dict[str, list[object]] = {}
     for item in missing(seller, contents, is_named=is_named):
@@ -194,7 +194,7 @@ _BELOW_ZERO = _(
 
 
 def doubts(seller: Seller, contents: Contents) -> Iterator[Lack]:
-    """What may be wrong and what to do, each once. It may be intended, so nothing is refused."""
+    """The values that may be wrong, and what to do. They may be intended, so nothing is refused."""
     shown = set()
     for doubt in _all_doubts(seller.country, contents):
         if doubt.text not in shown:
@@ -241,7 +241,7 @@ def language_of(customer: Customer) -> str:
 
 
 def without_foreign_terms(draft: Draft, seller: Seller, usual_terms: str) -> Draft:
-    """`draft` without its payment terms if they are the profile's, in another language than it.
+    """`draft` without its payment terms, if they come from the profile and are in another language.
 
     The profile's `usual_terms` are taken to be in the language of documents within its country.
     """
@@ -251,7 +251,7 @@ def without_foreign_terms(draft: Draft, seller: Seller, usual_terms: str) -> Dra
 
 
 def terms_left_out(typed: Draft) -> Lack:
-    """The note of the form that `without_foreign_terms` has left the payment terms out."""
+    """The note of the form that `without_foreign_terms` left out the payment terms."""
     text = _(
         "The document is in %(language)s, so the payment terms of your profile are left out. To "
         "print terms, enter them in this language."
@@ -290,7 +290,7 @@ def rates_of(country: str) -> list[str]:
 
 
 def marked_if_reduced(line: Line, country: str) -> Line:
-    """`line` in the category "reduced" if the law of the seller's country wants it to be marked."""
+    """`line` with the category "reduced", if the law of the seller's country requires a mark."""
     reduced = map(Decimal, rates_of(country)[1:-1])
     if country == "JP" and not line.tax_category and line.vat_rate in reduced:
         return replace(line, tax_category="reduced")

@@ -1,4 +1,4 @@
-"""What the invoice commands share: arguments, the account, one-line errors, invoices as text."""
+"""The base of the invoice commands: arguments, the account, one-line errors, invoices as text."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 class InvoiceCommand(DynamoCommand):
-    """A command on the invoices of one account, `--user WHO`, which `takes` other arguments."""
+    """A command on the invoices of one account, `--user WHO`. `takes` names its other arguments."""
 
     takes: ClassVar[tuple[str, ...]] = ()
     who = "a username, an email address or a primary key, which may be that of a deleted account"
@@ -100,7 +100,7 @@ def repeatable(how: str) -> Iterator[None]:
 
 
 def find_owner(who: str) -> tuple[str, AbstractAccount | None]:
-    """The primary key of an account, and the account unless it is deleted: its invoices stay.
+    """The primary key of an account, and the account, or None if it is deleted.
 
     Raises:
         UnknownUser: there is no such account, and `who` is not a primary key.
@@ -124,7 +124,7 @@ def as_row(invoice: Invoice) -> str:
 
 
 def as_text(record: Record) -> str:
-    """Everything the invoice says and what became of it, in lines of `name: value`."""
+    """The contents of the invoice and its later events, in lines of `name: value`."""
     return "\n".join(
         f"{name + ':':<13}{line}"
         for name, text in _named_texts(record)
@@ -150,7 +150,7 @@ def _named_texts(record: Record) -> Iterator[tuple[str, str]]:
         yield f"VAT {share.rate:f} %", _amount(share.vat, invoice)
     yield "gross", _amount(invoice.totals.gross, invoice)
     for entry in fields_of(Contents):
-        if entry.name != "currency":  # every amount names it
+        if entry.name != "currency":  # every amount names the currency
             yield words_of(entry), entry.to_text(getattr(invoice, entry.name))
     yield "credited by", record.credit_note
     yield "paid on", str(record.state.paid_on) if record.is_paid else ""

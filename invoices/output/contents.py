@@ -101,7 +101,7 @@ def _printable(value: object) -> object:
 
 
 def _day(day: date) -> str:
-    # English dates stay as they were in the first release, so that its PDFs stay the same.
+    # English dates must not change, so that the PDFs of the first release do not change.
     return date_format(day, pgettext("a date on the PDF, in Django’s letters", "Y-m-d"))
 
 
@@ -120,8 +120,10 @@ def _banner(what: str, reason: str) -> dict[str, str]:
 
 
 def _party(party: Party, invoice: Invoice) -> dict[str, object]:
-    """The name, and the lines below it. The country is shown if seller and customer have different
-    ones."""
+    """The name, and the lines below it.
+
+    The country is shown if it differs from the other party's.
+    """
     below = [_lines(party.address)]
     if invoice.seller.country != invoice.customer.country:
         below.append(country_name(party.country))
@@ -142,7 +144,7 @@ def _party(party: Party, invoice: Invoice) -> dict[str, object]:
 
 
 def _descriptions(invoice: Invoice) -> Iterator[tuple[str, str]]:
-    """For each line its description, and its tax category unless the rate says it."""
+    """The description of each line, and its tax category unless this follows from the rate."""
     for line in invoice.lines:
         description, category = _lines(line.description), ""
         if is_marked(line.category, invoice):
@@ -258,8 +260,8 @@ _NAME_MAX_LENGTH = 70
 def payment_code(invoice: Invoice) -> Any:
     """The QR code (`segno.QRCode`) by which a banking app fills in the transfer (EPC069-12).
 
-    None if there is nothing to pay, or not in euros.
-    The remittance text is the number of the invoice.
+    None if there is nothing to pay, or if the currency is not EUR. The remittance text is the
+    number of the invoice.
     """
     seller = invoice.seller
     is_payable = not (invoice.is_draft or invoice.is_voided or invoice.is_credit_note)
@@ -278,6 +280,6 @@ def payment_code(invoice: Invoice) -> Any:
             encoding="utf-8",
         )
     except ValueError:
-        # EPC069-12 has no amount below 0.01 or above 999,999,999.99. Or a program stored the bank
-        # account, or the name has more than 331 bytes.
+        # EPC069-12 has no amount below 0.01 or above 999,999,999.99. Other reasons are an invalid
+        # bank account that a program stored, and a name of more than 331 bytes.
         return None

@@ -23,7 +23,7 @@ from invoices.document.requirements import Lack
 
 #: The name of the file within a PDF, which Factur-X fixes.
 XML_NAME = "factur-x.xml"
-#: The unit of a line that names none.
+#: The unit of a line without a unit.
 _ONE = "C62"
 #: Kosovo, which ISO 3166 does not have, in the standard's list of countries.
 _COUNTRIES = {"XK": "1A"}
@@ -46,7 +46,7 @@ _MOST_MINOR_UNITS = 100
 _PRICE_DECIMALS = Decimal("1e-8")
 # Characters that XML cannot contain, not even escaped.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-#: Finds `einvoice.xml` in this folder: the helper process has no templates of pages.
+#: Finds `einvoice.xml` in this folder, because the helper process has no templates of pages.
 _TEMPLATES = template.Engine(dirs=[str(Path(__file__).parent)])
 _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 
@@ -106,7 +106,7 @@ def as_xml(invoice: Invoice) -> bytes:
 
 
 def _contents(invoice: Invoice) -> dict[str, object]:
-    """What the template writes besides the `invoice`: numbers and codes as texts."""
+    """The values of the template in addition to the `invoice`: numbers and codes as texts."""
     seller, customer, totals = invoice.seller, invoice.customer, invoice.totals
     is_intra_community = any(share.category == "intra_community" for share in totals.shares)
     identifies_seller = _is_vat_id(seller.vat_id)
@@ -136,7 +136,7 @@ def _contents(invoice: Invoice) -> dict[str, object]:
 
 def _line(line: Line, net: int, invoice: Invoice) -> dict[str, str]:
     price, quantity = line.unit_price, _sign(invoice) * line.quantity
-    if price < 0:  # BR-27: a price is not negative
+    if price < 0:  # BR-27: a price must not be negative
         price, quantity = -price, -quantity
     if invoice.prices_include_tax:
         price = (price * 100 / (100 + line.vat_rate)).quantize(_PRICE_DECIMALS)
@@ -178,7 +178,7 @@ def _country(who: Party) -> str:
 
 
 def _numbers(vat_id: str, tax_number: str = "") -> list[tuple[str, str]]:
-    """Tax numbers, each with the name of its scheme, of which the standard takes one each."""
+    """Tax numbers with the names of their schemes. The standard takes one number per scheme."""
     if not _is_vat_id(vat_id):
         return [("FC", number) for number in (vat_id, tax_number) if number][:1]
     first = ("VA", vat_id.replace(" ", "").upper())

@@ -1,9 +1,9 @@
-"""Files that are made in the background and stored in S3, as AWS Lambda sends at most 6 MB.
+"""Files that are made in the background and stored in S3. AWS Lambda sends at most 6 MB.
 
     exports/<account>/<id>/invoices-2026.zip
 
 A page enqueues a task for the file (`start`), a worker makes it (`make`), and the result of the
-task says how far it is (`find`). Nothing else is stored, except the request id of the account's
+task tells its progress (`find`). Nothing else is stored, except the request id of the account's
 export while it may be running, in the cache.
 
 A task may run again after its worker was killed: S3 takes the file once (If-None-Match). The parts
@@ -59,7 +59,7 @@ def _make_s3() -> object:
     return endpoints.client("s3", config)
 
 
-#: For links. It sends nothing.
+#: The client that signs links. It sends no requests.
 _s3: PerProcess[Any] = PerProcess(_make_s3)
 _cache = cast(DynamoCache, default_cache)
 
@@ -122,9 +122,9 @@ def start(export: Export) -> str:
 
 
 def find(task_id: str) -> tuple[Export, State]:
-    """The export that this task makes, and how far it is.
+    """The export that this task makes, and its progress.
 
-    Costs 1 request and 1 read unit once it has ended, else 2 each.
+    Costs 1 request and 1 read unit if it has ended, else 2 of each.
 
     Raises:
         TaskException: there is no such task.
@@ -143,7 +143,7 @@ def find(task_id: str) -> tuple[Export, State]:
 def link_to(export: Export) -> str:
     """A URL of the file in S3 that can be used by anybody for `LINK_SECONDS`. Costs no request.
 
-    It ends earlier if the credentials do.
+    It is valid for less time if the credentials expire earlier.
     """
     what = {
         "Bucket": settings.EXPORTS_BUCKET,

@@ -34,12 +34,11 @@ _MORE_FIELDS = [
 
 _BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()
 
-# Text that a spreadsheet would take for a formula begins with these characters, in Japanese
-# spreadsheets also with their full-width forms.
-# https://owasp.org/www-community/attacks/CSV_Injection
+# Spreadsheets calculate text that begins with these characters; Japanese ones also with their
+# full-width forms. https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-# Characters of these Unicode categories (controls, marks, spaces) are skipped before them, and some
-# letters and symbols that are blank.
+# Before them, characters of these Unicode categories (controls, marks, spaces) are skipped, and
+# some letters and symbols that are blank.
 _SKIPPED = frozenset("CMZ")
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 # The first year that a ZIP can store.
@@ -56,7 +55,7 @@ def as_json(invoice: Invoice) -> str:
 
 
 def as_full_json(record: Record) -> str:
-    """Everything the invoice says, and what became of it, as one JSON object.
+    """The contents of the invoice and its later events, as one JSON object.
 
     `paidOn` is included if the invoice is paid, and `creditedBy`, the number of the credit note, if
     it is credited. Records of lists have no `creditedBy`; there the credit note has `credits`.
@@ -150,7 +149,7 @@ def _dumped(shown: object) -> str:
 
 
 def _json_text(value: object) -> str:
-    """Dates in ISO 8601. Decimals as text, so that readers do not make floats of them."""
+    """Dates are in ISO 8601. Decimals are texts, so that readers do not convert them to floats."""
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, date):
@@ -169,9 +168,9 @@ def _table(
 ) -> Iterator[bytes]:
     """The rows of each record, whose keys are the headings.
 
-    Commas, CRLF, UTF-8 with a byte order mark, without which Excel would read a legacy encoding.
-    Amounts are plain decimals (`-1234.50`). A text that a spreadsheet would calculate gets an
-    apostrophe in front.
+    CSV with commas and CRLF, in UTF-8 with a byte order mark. Without the mark, Excel would assume
+    a legacy encoding. Amounts are plain decimals (`-1234.50`). A text that a spreadsheet would
+    calculate gets an apostrophe in front.
     """
     for count, row in enumerate(chain.from_iterable(map(rows_of, records))):
         if not count:
@@ -210,8 +209,9 @@ def _invoice_rows(record: Record) -> Iterator[Row]:
 
 
 def _line_rows(record: Record) -> Iterator[Row]:
-    """The rows of each line. Net amounts add up to the net total of the invoice, also if prices
-    include tax."""
+    """The rows of each line.
+
+    Net amounts add up to the net total of the invoice, also if prices include tax."""
     invoice = record.invoice
     for number, (line, net) in enumerate(zip(invoice.lines, invoice.line_nets(), strict=True), 1):
         yield {
@@ -230,7 +230,7 @@ def _line_rows(record: Record) -> Iterator[Row]:
 def _booking_rows(record: Record) -> Iterator[Row]:
     """Each tax category and rate, for the import into accounting programs.
 
-    The amounts of a voided invoice are 0, and its row stays, so that the numbers are complete.
+    The amounts of a voided invoice are 0, and its row is kept, so that the numbers are complete.
     Credit notes have negative amounts.
     """
     invoice = record.invoice
@@ -250,7 +250,7 @@ def _booking_rows(record: Record) -> Iterator[Row]:
 
 
 def _document(invoice: Invoice) -> Row:
-    """What the rows of lines and of bookings say about their document."""
+    """The columns about the document in the rows of lines and of bookings."""
     return {
         "number": invoice.label,
         "date": invoice.issued_at,
@@ -275,8 +275,8 @@ def _amounts(invoice: Invoice, **amounts: int) -> Row:
 def as_zip(records: Iterable[Record]) -> Iterator[bytes]:
     """A ZIP of the PDFs, each named `2026-000042.pdf` and dated by the issue date.
 
-    The same invoices give the same bytes. Of a PDF that was sent, only its entry of the directory
-    stays in memory.
+    The same invoices give the same bytes. After a PDF was sent, only its entry of the directory
+    remains in memory.
     """
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:

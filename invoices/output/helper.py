@@ -1,12 +1,12 @@
 """One helper process for each process. It does work that takes much CPU time, such as a PDF.
 
-The threads of a process share one core, so a crowd of such computations would take it from all
-other pages. The helper makes one after the other, those of accounts that rarely need it first, and
-on Linux the system prefers pages to it.
+The threads of a process share one core, so many such computations would delay all other pages. The
+helper does one after the other. Accounts that rarely need it come first, and on Linux the system
+prefers pages to it.
 
 It is started with the first computation, and again after it has ended because it exceeded a limit
-or was killed. It ends with its parent. Of the site's settings it has those that texts, dates
-and fonts depend on, and of its environment no secrets.
+or was killed. It ends with its parent. It gets only the settings for texts, dates and fonts, and no
+secrets from the environment.
 
 A process that does one thing at a time needs no helper: see `compute_here`.
 """
@@ -35,15 +35,17 @@ SECONDS = 60
 #: The memory of the helper. After the largest invoice it has 250 MB.
 MOST_BYTES = 512 * 1024 * 1024
 
-#: How long a computation waits for others. Pages wait until their deadline, if that is earlier.
+#: A computation waits for others for this time. Pages wait until their deadline, if that is
+#: earlier.
 WAIT_SECONDS = 60.0
-#: How many computations wait, and how many of one account: a page, a download, a few mails.
+#: The most computations that wait, and that wait for one account: a page, a download, a few mails.
 WAITING, WAITING_OF_ACCOUNT = 96, 16
 
-#: How often an idle helper looks whether its parent lives. Usually the pipe reports this at once.
+#: An idle helper checks this often whether its parent lives. Usually, the pipe reports this at
+#: once.
 LOOK_SECONDS = 5.0
 
-#: What the helper has of the site's settings and environment.
+#: The settings and the environment of the helper.
 _SETTINGS = [
     "FORMAT_MODULE_PATH",
     "INVOICES_FONT_FOLDER",
@@ -71,11 +73,11 @@ class HelperEnded(Busy):
 
 
 class HelperFailed(Exception):
-    """What the helper computed raised an exception; the text has its traceback."""
+    """The function raised an exception in the helper. The text has its traceback."""
 
 
 class _Helper:
-    """The helper of this process. One thread at a time talks to it, inside the gate."""
+    """The helper of this process. One thread at a time uses it, inside the gate."""
 
     def __init__(self) -> None:
         self.gate = Gate("a computation", 1, WAITING, per=WAITING_OF_ACCOUNT)
@@ -83,7 +85,7 @@ class _Helper:
         self._pipe: Any = None
 
     def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
-        """Inside `gate` only."""
+        """Compute in the helper. The caller is inside `gate`."""
         process = self.process
         if is_new := process is None or process.poll() is not None:
             process = self._start()
@@ -106,7 +108,9 @@ class _Helper:
         return result
 
     def _start(self) -> subprocess.Popen[bytes]:
-        from multiprocessing.connection import Pipe  # here: most processes need no helper
+        from multiprocessing.connection import (
+            Pipe,
+        )  # imported here, because most processes need no helper
 
         # Typst would use all cores.
         env = {"PYTHONPATH": os.pathsep.join(sys.path), "RAYON_NUM_THREADS": "1"}
@@ -133,10 +137,10 @@ def compute_here() -> None:
 
 
 def run_in_helper(function: Callable[..., Result], *arguments: object, account: str = "") -> Result:
-    """What `function`, which is named in a module, returns for `arguments`, in the helper.
+    """The result of `function`, which is named in a module, for `arguments`, from the helper.
 
     A page passes its turn on in the meantime. Accounts take turns. A call without an account counts
-    as an account of its own.
+    as a separate account.
 
     Raises:
         Busy: it did not begin in time.
@@ -155,7 +159,7 @@ def run_in_helper(function: Callable[..., Result], *arguments: object, account: 
 
 
 def _serve(parent: int) -> None:
-    """Compute what comes through the pipe, which is its standard input, until the parent ends."""
+    """Compute the calls from the pipe, which is the standard input, until the parent ends."""
     from multiprocessing.connection import Connection
 
     # These signals reach the whole process group, but the parent may still need a result.
@@ -184,7 +188,7 @@ def _serve(parent: int) -> None:
 
 
 def _outcome(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
-    """The result, and the traceback if there is none."""
+    """The result, or the traceback of an error."""
     try:
         return function(*arguments), ""
     except MemoryError:
@@ -194,7 +198,7 @@ def _outcome(function: Callable[..., object], arguments: tuple[object, ...]) -> 
 
 
 def _limit_time(cpu_seconds: float, seconds: float) -> None:
-    """End this process after this much CPU time or time, even in the code of a library."""
+    """End this process after this CPU time or elapsed time, even in the code of a library."""
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 

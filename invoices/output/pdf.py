@@ -1,8 +1,8 @@
 """An invoice as a PDF/A-3a and PDF/UA-1 file, always the same bytes until it is voided.
 
-`render` makes it. Pages, mails and exports take it from `pdf_of`: made by the helper process
-(`helper`), then kept. The same invoice has the same bytes until our code, a catalogue, a font
-or a package changes.
+`render` makes it. Pages, mails and exports get it from `pdf_of`, which lets the helper process
+(`helper`) make it and caches it. The same invoice has the same bytes until our code, a catalogue, a
+font or a package changes.
 
 If an invoice has all values that EN 16931 requires, the electronic invoice is attached (Factur-X,
 ZUGFeRD).
@@ -61,7 +61,8 @@ def _typeset(contents: str, timestamp: int) -> bytes:
         font_paths=fonts,
         sys_inputs={"invoice": contents},
         timestamp=timestamp,
-        # The file is fit for archives and attachments (PDF/A-3), and for screen readers (PDF/UA).
+        # The file is suitable for archives and attachments (PDF/A-3), and for screen readers
+        # (PDF/UA).
         pdf_standards=["a-3a", "ua-1"],
     )
     if len(contents) > _LARGE:
@@ -99,8 +100,8 @@ def _without_indentation(name: str) -> str:
     return "".join(map(str.strip, text.splitlines()))
 
 
-#: What is inserted, and before what: PDF/A requires a schema for each property that the standard
-#: does not define.
+#: The inserted texts, and the texts before which they are inserted. PDF/A requires a schema for
+#: each property that the standard does not define.
 _ADDITIONS = (
     (_without_indentation("facturx_schema.xml"), "</rdf:Bag></pdfaExtension:schemas>"),
     (_without_indentation("facturx_values.xml"), "</rdf:RDF>"),
@@ -141,16 +142,16 @@ def with_metadata(pdf: bytes) -> bytes:
     return pdf + update + table + trailer % (end[1], previous, len(pdf) + len(update))
 
 
-# Kept ---------------------------------------------------------------------------------------------
+# The cache ----------------------------------------------------------------------------------------
 
-#: How many PDFs a process keeps: those that were used last.
+#: A process caches this many PDFs: those that were used last.
 MOST_KEPT = 64
 
 
 def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
-    """`invoice` as a PDF file, see `render`; the kept one, if there is one.
+    """`invoice` as a PDF file, from the cache if it is there; see `render`.
 
-    An export does not `keep` its files, which would displace those of all others.
+    An export does not `keep` its files, because they would replace all others in the cache.
 
     Raises:
         Busy: see `invoices.output.helper.run_in_helper`, with its other errors.
@@ -162,6 +163,8 @@ def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
 
 @lru_cache(MOST_KEPT)
 def _kept(invoice: Invoice, _contents: str) -> bytes:
-    """The cached PDF. `_contents` is part of the key, because equal invoices may have been voided
-    at different times."""
+    """The cached PDF.
+
+    `_contents` is part of the key: equal invoices may be voided at different times.
+    """
     return pdf_of(invoice, keep=False)

@@ -3,7 +3,7 @@
 A page stores an entry in the state of the invoice, "waiting", together with the task that sends
 the mail. Before the task hands the mail over, the entry becomes "unknown", and then gets its
 outcome. A process that is killed in between leaves it unknown, and no other attempt sends the mail.
-An entry that waits names its task, which alone says whether it has failed for good: then staff may
+A waiting entry names its task. Only the task says whether it has failed for good, so that staff may
 start it again.
 
 All headers are made of checked values, and the subject is one line, so that a user cannot add a
@@ -58,7 +58,7 @@ from invoices.store.records import (
 from outbox import TaskContext, task
 from outbox.framework import TaskResultDoesNotExist
 
-#: Why the mail did not go out.
+#: The reasons why the mail was not sent.
 NOT_SENT = {
     "refused": _("The mail server refused the mail to %(to)s. Check the address."),
     "failed": _("The mail to %(to)s could not be sent. Try again later."),
@@ -67,9 +67,9 @@ NOT_SENT = {
         "twice."
     ),
 }
-#: How many sendings an invoice keeps.
+#: The most sendings that an invoice stores.
 MAX_SENDINGS = 10
-#: A sending is kept at least this long: twice as long as a form can be sent.
+#: A sending is kept for at least this time, which is twice as long as a form can be sent.
 KEPT_AT_LEAST = timedelta(days=2)
 #: Errors by which a mail server refuses a mail.
 _REFUSALS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
@@ -116,8 +116,8 @@ def send_invoice(
     `to`, `message` and `subject` are clean values of `TO`, `MESSAGE` and `SUBJECT`. If one of the
     last two is empty, that of `texts_of` is sent. `request_id` names this sending of
     this invoice (a random one if none is given). A later call with the same id enqueues nothing and
-    returns what is known about the first one; an id is remembered for two days at least. For
-    `client` see `accounts.limits.attempts.begin_mail_to_others`.
+    returns the state of the first one. An id is remembered for at least two days. For `client` see
+    `accounts.limits.attempts.begin_mail_to_others`.
 
     Costs 1 request and 6 write units for an invoice of up to 1 KB, and those of the limits.
 
@@ -133,7 +133,7 @@ def send_invoice(
     if known := _known_sending(record, request_id, to):
         return _current(known)
     _check_may_send(user)
-    # First, because it also bounds how many PDFs an account lets be made.
+    # This comes first, because it also limits the number of PDFs that are made for an account.
     slots = begin_mail_to_others(user, to, client)
     try:
         sending, is_first = _enqueue(record, request_id, to, message, subject)
@@ -149,8 +149,8 @@ def send_invoice(
 def current_sendings(record: Record) -> list[Sending]:
     """The sendings of an invoice, the latest first.
 
-    One whose task has failed for good is "failed", until the task is started again. Costs up to 2
-    requests and 2 read units for each that waits, in 2 round trips.
+    A sending whose task has failed for good is "failed", until the task is started again. Costs up
+    to 2 requests and 2 read units for each that waits, in 2 round trips.
     """
     calls = [partial(_current, sending) for sending in sendings_of(record.state)]
     return [*together(*calls)] if calls else []
@@ -262,11 +262,11 @@ def _with_room(sendings: Sequence[Sending], now: datetime, label: str) -> list[S
 def deliver_invoice(
     context: TaskContext, account: str, label: str, request_id: str, message: str, subject: str
 ) -> None:
-    """Send a mail whose entry is "waiting": at most once, whatever becomes of this process.
+    """Send a mail whose entry is "waiting", at most once even if this process is killed.
 
-    A mail server that cannot be reached is tried again, as after all errors. Before the mail is
-    handed over, the entry becomes "unknown"; only one attempt can do that. The entry gets its
-    outcome together with the end of the task.
+    If the mail server cannot be reached, the task is repeated, as after other errors. Before the
+    mail is handed over, the entry becomes "unknown"; only one attempt can do that. The entry gets
+    its outcome together with the end of the task.
     """
     record = find_record(account, label)
     waiting = {item.request_id: item for item in sendings_of(record.state)}.get(request_id)
@@ -310,7 +310,7 @@ def _deliver(mail: EmailMessage, record: Record, sending: Sending) -> Outcome:
 
 
 def _store_outcome(record: Record, sending: Sending, before: Outcome, write: Transaction) -> None:
-    """Give the entry its outcome, if it has the outcome `before`."""
+    """Store the outcome of the entry, if its outcome is still `before`."""
     entry = InvoiceState.sendings[sending.request_id]
     write.update(
         record.state,

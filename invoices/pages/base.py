@@ -1,4 +1,4 @@
-"""The base of the pages of invoices: the account, forms, messages for refusals, long pages."""
+"""The base of the pages of invoices: the account, forms, error messages, long pages."""
 
 import logging
 from contextlib import AbstractContextManager, nullcontext
@@ -60,15 +60,15 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     def redirect(
         self, text: str, *to: Any, level: int = messages.SUCCESS, **values: object
     ) -> HttpResponse:
-        """Lead to the page `to`, as Django's `redirect`, which shows a message."""
+        """Redirect to the page `to`, which shows a message."""
         messages.add_message(self.request, level, text % values)
         return redirect(*to)
 
 
 class SellerMixin(OwnInvoicesMixin):
-    """A page that shows or changes the seller, whose profile is read together with the visitor."""
+    """A page that shows or changes the seller. The profile is read together with the visitor."""
 
-    #: None only if no user is signed in.
+    #: This is None only if no user is signed in.
     profile: SellerProfile
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -83,12 +83,14 @@ class OwnFormView(SignedInFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
     refused_at: str | None = None
 
     def act(self, form: Any) -> HttpResponse:
-        """Call the operation, and lead to another page."""
+        """Call the operation, and redirect to another page."""
         raise NotImplementedError
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Act, or show why that was refused. The same form has no further effect if it is sent
-        again, for example by the 503 page, which keeps it with its request id."""
+        """Act, or show the error. If the same form is sent again, it has no further effect.
+
+        For example, the 503 page sends it again with its request id.
+        """
         try:
             return self.act(form)
         except ValidationError as error:
@@ -107,9 +109,9 @@ def shown_pdf(content: bytes, name: str) -> HttpResponse:
 
 
 def download_page(request: HttpRequest, name: str) -> HttpResponse:
-    """The page that a sign-in leads to: it begins the download."""
+    """The page that follows a sign-in and starts the download."""
     response = render(request, "invoices/download.html", {"name": name, "url": request.path})
-    # After the page is shown.
+    # The download starts after the page is shown.
     response["Refresh"] = f"1;url={request.path}"
     return response
 
@@ -142,7 +144,7 @@ def refusal_text(error: SequenceError) -> str:
     """Why the invoice was not issued, changed or sent."""
     text: Any = _REFUSALS.get(type(error), error.text)
     if not isinstance(text, Promise):
-        raise error  # it is not translated, because no form can lead to it
+        raise error  # the text is not translated, because no form can cause this error
     if isinstance(error, DamagedSeries):
         logger.error("%s", error)
     values = {
@@ -154,17 +156,18 @@ def refusal_text(error: SequenceError) -> str:
     return str(text).format(**values)
 
 
-# Pages that take long ----------------------------------------------------------------------------
+# Pages that take a long time
+# ----------------------------------------------------------------------------
 #
 # A process makes one at a time for each account. Further pages of the account wait for it. While
 # they wait, they pass their turns on to pages of other accounts. Nothing is sent to DynamoDB.
 
-#: How many accounts get a page at once. Most of these pages wait for the helper process.
+#: The most accounts for which pages are made at once. Most of these pages wait for the helper
+#: process.
 AT_ONCE = 16
-#: How many pages of an account may wait for its first one: a person opens a few in tabs.
+#: The most pages of an account that wait for its first one. A person may open some tabs at once.
 MOST_WAITING = 5
-#: How many pages of all accounts may wait, a third of those for which `project.middleware` has
-#: places.
+#: The most waiting pages of all accounts: a third of the places in `project.middleware`.
 MOST_WAITING_IN_ALL = 32
 
 _gate = PerProcess(
@@ -183,7 +186,7 @@ def one_at_a_time(account: str) -> AbstractContextManager[None]:
 
 
 class LongPageMixin(View):
-    """A page that takes long. Visitors who are not signed in do not wait for each other."""
+    """A page that takes a long time. Visitors who are not signed in do not wait for each other."""
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Make the page, including its template, when the account's earlier pages are made."""
@@ -191,6 +194,7 @@ class LongPageMixin(View):
         with one_at_a_time(account.pk) if account.is_authenticated else nullcontext():
             response = super().dispatch(request, *args, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
-                # Otherwise Django renders it after this block, at the same time as the next page.
+                # Otherwise, Django would render it after this block, at the same time as the next
+                # page.
                 response.render()
             return response

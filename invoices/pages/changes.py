@@ -1,4 +1,4 @@
-"""The pages that change what became of an invoice: it is voided, credited, paid, or sent."""
+"""The pages that void, credit or send an invoice, or mark it as paid."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -34,19 +34,19 @@ from invoices.store.settlement import (
 
 
 class VoidForm(Form):
-    """Why an invoice is voided."""
+    """The reason why an invoice is voided."""
 
     reason = VOID_REASON.form_field()
 
 
 class CreditForm(Form):
-    """Why an invoice is credited."""
+    """The reason why an invoice is credited."""
 
     reason = CREDIT_REASON.form_field()
 
 
 class PaidForm(Form):
-    """When an invoice was paid."""
+    """The day when an invoice was paid."""
 
     paid_on = PAID_ON.form_field()
 
@@ -57,7 +57,8 @@ class SendForm(RequestIdForm):
     request_id_salt = "invoices.sending"
 
     to = TO.form_field()
-    # Required: an empty text would be replaced by the default, which the page does not show.
+    # These are required, because an empty text would be replaced by the default, which the page
+    # does not show.
     subject = SUBJECT.form_field(default=None)
     message = MESSAGE.form_field(default=None)
 
@@ -80,7 +81,7 @@ class ChangeView(OwnFormView):
         return self.record.can_be_credited
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """The form. If the change is not possible, the invoice's page, which shows why."""
+        """The form. If the change is not possible, the page of the invoice shows the reason."""
         if not self.is_possible:
             return redirect("invoice", self.record.invoice.label)
         return super().get(request, *args, **kwargs)
@@ -190,7 +191,10 @@ class InvoiceSendView(ChangeView):
         )
 
     def act(self, form: SendForm) -> HttpResponse:
-        """Send it. The same form sent again sends nothing, and shows what became of the first."""
+        """Send the invoice.
+
+        If the same form is sent again, it shows the outcome of the first sending.
+        """
         label, client = self.record.invoice.label, counted_client(self.request)
         try:
             sending = send_invoice(self.user, self.record, **form.cleaned_data, client=client)

@@ -23,7 +23,7 @@ from invoices.store import customers as book
 from invoices.store.lists import search_invoices
 from invoices.store.records import find_invoice
 
-#: How many customers the form of an invoice suggests.
+#: The most customers that the form of an invoice suggests.
 SUGGESTED = 20
 
 _FIELDS = {item.name: item for item in fields_of(Customer) if item.name != "number"}
@@ -55,7 +55,7 @@ class CustomerForm(CustomerFormMixin, ModelForm[CustomerItem]):
 
 for _form in (NewCustomerForm, CustomerForm):
     _form.base_fields |= {
-        # Nothing is stored for a blank field.
+        # A blank field stores nothing.
         name: field.form_field(null=not field.is_required, default=None)
         for name, field in _FIELDS.items()
     }
@@ -152,7 +152,7 @@ class CustomerView(LongPageMixin, CustomerFormView):
     form_class = CustomerForm
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        """Add the newest invoices to this name, as many as one search finds."""
+        """Add the newest invoices to a customer of this name, as many as one search finds."""
         if self.request.method == "GET":
             today = self.today
             page = search_invoices(

@@ -1,9 +1,9 @@
 """Downloads: a year's invoices, and all data of an account.
 
 With `EXPORTS_BUCKET`, on AWS Lambda, a page starts an export, which stores the file in S3, and then
-leads there. Otherwise the file is made while it is sent. This takes a thread of the server until
-the last byte is read, and the reader may be slow (`project.start` says how slow). Therefore, a
-process sends one file at a time to each account, and a few in total.
+redirects there. Otherwise, the file is made while it is sent. This takes a thread of the server
+until the last byte is read, and the reader may be slow (`project.start` says how slow). Therefore,
+a process sends one file at a time to each account, and a few in total.
 """
 
 import logging
@@ -56,7 +56,7 @@ _gate = PerProcess(lambda: Gate("a download", AT_ONCE, 0, per=0))
 
 
 class DownloadView(OwnInvoicesMixin, View):
-    """A file of the signed-in account, of the kind `ending`."""
+    """A file of the signed-in account. `ending` names its kind."""
 
     ending = ""
     is_download = True
@@ -83,8 +83,8 @@ class DownloadView(OwnInvoicesMixin, View):
     def streamed(self, export: Export) -> HttpResponseBase:
         """The file, made while it is sent.
 
-        Answers 429 instead if this process already sends a file to the account, 503 if it sends
-        too many to others.
+        Answers 429 if this process already sends a file to the account, and 503 if it sends too
+        many to others.
         """
 
         def pieces() -> Iterator[bytes]:

@@ -49,8 +49,7 @@ FIRST_YEAR, LAST_YEAR = 1000, 9999
 #: A number has at most 15 digits.
 LAST_NUMBER = 10**15
 
-#: The fields of the form by the parts of the page. Fields that are not named here are added to the
-#: last part.
+#: The fields of the form, by the parts of the page. Other fields are added to the last part.
 _PARTS: dict[str, tuple[str, ...]] = {
     "customer": ("customer_name", "customer_address", "customer_country"),
     "more_of_customer": (
@@ -120,10 +119,10 @@ class InvoiceForm(RequestIdForm):
         return [*chain.from_iterable(above), *lines, *below]
 
     def amounts(self) -> tuple[list[int | None], Totals | None]:
-        """The amount of each line, and their sums, in minor units; None for what is not known.
+        """The amount of each line and their sums, in minor units; None if a value is not known.
 
-        If a text is not a number, the sums are not known, because it will count once it is
-        corrected. Of a line without a rate, the VAT is left out.
+        If a text is not a number, the sums are not known, because the corrected number will count.
+        The VAT of a line without a rate is left out.
         """
         typed, currency = self.lines.forms, self.currency
         if not is_currency(currency):
@@ -145,7 +144,7 @@ class InvoiceForm(RequestIdForm):
         return amounts, None
 
     def checks(self) -> dict[str, object]:
-        """What pages say of the draft: what it lacks, and what may be wrong."""
+        """The texts about the draft: what it lacks, and what may be wrong."""
         typed, country = self.typed_draft(), self.seller.country
         draft = without_foreign_terms(typed, self.seller, self.usual_terms)
         asked = [*doubts(self.seller, draft), *([terms_left_out(typed)] if draft != typed else [])]
@@ -158,7 +157,7 @@ class InvoiceForm(RequestIdForm):
         }
 
     def _doubt(self, text: object, name: str, line: int | None) -> dict[str, object]:
-        """A doubt as pages show it, with the field of the form to which it leads."""
+        """A doubt in the form of the page, with a link to the field of the form."""
         if line is not None:
             field = f"{PREFIX}-{[*self.lines.by_position()][line]}-{name}"
             return {"text": text, "field": field, "label": LINE_FIELDS[name].label}
@@ -171,7 +170,7 @@ class InvoiceForm(RequestIdForm):
 
     @cached_property
     def required_by_law(self) -> list[Lack]:
-        """What the law of the seller's country requires of a form in which nothing was typed."""
+        """The values that the law of the seller's country requires in an empty form."""
         return list(missing(self.seller, is_named=self.is_named))
 
     def clean(self) -> dict[str, object]:
@@ -195,7 +194,7 @@ class InvoiceForm(RequestIdForm):
         return self.cleaned_data
 
     def _refuse_if(self, check: Callable[..., None], *arguments: object, **named: object) -> None:
-        """Add what `check` raises, except at fields whose text is not even readable."""
+        """Add the errors of `check`, except at fields that have an error already."""
         try:
             check(*arguments, **named)
         except ValidationError as error:
@@ -209,7 +208,7 @@ class InvoiceForm(RequestIdForm):
         return without_foreign_terms(self.typed_draft(), self.seller, self.usual_terms)
 
     def typed_draft(self) -> Draft:
-        """What was typed, as far as it is known, or what a new form begins with, unchecked.
+        """The typed values as far as they are known, or the values of a new form, unchecked.
 
         Unknown values have their defaults.
         """

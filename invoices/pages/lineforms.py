@@ -22,7 +22,7 @@ from invoices.document.amounts import (
 from invoices.document.invoice import Invoice
 from invoices.document.requirements import marked_if_reduced
 
-#: How many lines a rejected form can show. Django would not parse the fields of more lines.
+#: The most lines that a rejected form can show. Django would not parse the fields of more lines.
 SHOWN_LINES = 240
 
 PREFIX = "lines"
@@ -62,7 +62,7 @@ class LineForm(forms.Form):
         return self.cleaned_data
 
     def known(self) -> Line | None:
-        """The line as far as it is known, if it has an amount."""
+        """The known values of the line, if it has an amount."""
         self.is_valid()  # an incomplete formset does not check its forms
         if not {"quantity", "unit_price"} <= self.cleaned_data.keys():
             return None
@@ -88,14 +88,17 @@ class InvoiceLines(BaseFormSet):
     }
 
     def total_form_count(self) -> int:
-        """At least one, and as many as were sent, whatever the browser says about their number."""
+        """The number of lines that were sent, at least one.
+
+        The number from the browser is ignored.
+        """
         if not self.is_bound:
             return max(1, super().total_form_count())
         sent = _count_lines(self.data)
         return max(sent, super().total_form_count()) if self.management_form.is_valid() else sent
 
     def initial_form_count(self) -> int:
-        """Zero when bound, because every line may be blank."""
+        """Zero if the formset is bound, because every line may be blank."""
         return 0 if self.is_bound else super().initial_form_count()
 
     def clean(self) -> None:
@@ -111,7 +114,7 @@ class InvoiceLines(BaseFormSet):
                 break
 
     def lines(self) -> list[Line]:
-        """Those that were typed, as far as they are known."""
+        """The typed lines, as far as they are known."""
         return [*self.by_position().values()]
 
     def by_position(self) -> dict[int, Line]:
@@ -161,6 +164,9 @@ def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _count_lines(data: Iterable[str]) -> int:
-    """How many lines `data` has values for, whatever it says about their number; at least one."""
+    """The number of lines that have values in `data`, at least one.
+
+    The stated number is ignored.
+    """
     matches = map(_LINE_INPUT.fullmatch, data)
     return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))

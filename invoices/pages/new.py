@@ -78,7 +78,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
         return super().post(request, *args, **kwargs)
 
     def preview(self) -> HttpResponse:
-        """Keep the form, and lead to its preview."""
+        """Keep the form, and redirect to its preview."""
         form = forms.InvoiceForm(is_preview=True, **self.get_form_kwargs())
         if not form.is_valid():
             return self.form_invalid(form)
@@ -109,7 +109,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
         )
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
-        """The form with the values in `sent`, changed as the pressed button says."""
+        """The form with the values in `sent`, after the change of the pressed button."""
         values = {name: sent.get(name, "") for name in forms.InvoiceForm.base_fields}
         lines = lineforms.typed_lines(sent)
         focus, customers, id_ = None, None, sent.get("use_customer")
@@ -140,12 +140,12 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
         return self.render_to_response(context)
 
     def values_of(self, item: CustomerItem) -> dict[str, str]:
-        """What a person would type for a customer. One without a country is a domestic one."""
+        """The typed values for a customer. A customer without a country is a domestic one."""
         values = {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
         return values | {"customer_country": item.country or self.profile.country or ""}
 
     def defaults(self) -> dict[str, str]:
-        """What the seller's profile says that a new form begins with."""
+        """The initial values of a new form, from the seller's profile."""
         profile, due = self.profile, ""
         currency = profile.currency or currency_of(profile.country or "")
         if profile.payment_days is not None:
@@ -189,7 +189,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
     def act(self, form: forms.InvoiceForm) -> HttpResponse:
         """Issue the invoice. The same form sent again leads to the same invoice."""
         draft = form.draft()
-        # Refuses the dates, too, if midnight has passed since the form was checked.
+        # This also refuses the dates, if midnight has passed since the form was checked.
         invoice = issue_invoice(
             draft,
             account=self.account,

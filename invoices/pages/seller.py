@@ -29,7 +29,7 @@ class PaymentForm(PartialForm[SellerProfile]):
 
 
 class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
-    """The form of the seller. It leads back to the page in `next`."""
+    """The form of the seller. It redirects to the page in `next`."""
 
     template_name = "invoices/seller.html"
     form_class: type[PartialForm] = SellerForm
@@ -53,7 +53,7 @@ class SellerView(SellerMixin, KeepFormMixin, RedirectURLMixin, OwnFormView):
 
 
 class PaymentView(SellerView):
-    """Where the seller is paid, and what new invoices begin with."""
+    """The bank account of the seller, and the initial values of new invoices."""
 
     form_class = PaymentForm
     next_page = "seller_payment"

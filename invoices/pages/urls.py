@@ -1,4 +1,4 @@
-"""The pages of invoices. In a URL, a number has the one form that is printed: `2026-000042`."""
+"""The URLs of the pages of invoices. A number has its printed form: `2026-000042`."""
 
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
@@ -7,7 +7,7 @@ from invoices.pages import changes, customers, downloads, new, seller, views
 
 
 class LabelConverter(StringConverter):
-    """A number: six digits after the year, more only if it does not fit into six."""
+    """The number of an invoice: the year, and at least six digits without further zeros."""
 
     regex = "[0-9]{4}-(?:[0-9]{6}|[1-9][0-9]{6,14})"
 

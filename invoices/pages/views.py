@@ -27,14 +27,14 @@ from invoices.store.lists import Listed, latest_invoices, list_invoices, search_
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from invoices.store.sellers import profile_of
 
-#: How many invoices the start page lists, and how many that are overdue.
+#: The most invoices that the start page lists, and the most that are overdue.
 RECENT = 5
 
 logger = logging.getLogger(__name__)
 
 
 class HomeView(TemplateView):
-    """The start page. Signed in: what is open, what is overdue, and the newest invoices."""
+    """The start page. Signed-in users see the open, overdue and newest invoices."""
 
     template_name = "home.html"
 
@@ -56,7 +56,7 @@ class HomeView(TemplateView):
             figures=figures,
             since=since,
             summed=summed,
-            # The first steps: whether each was done, by the URL name of its page.
+            # The first steps by the URL names of their pages, and whether each one was done.
             steps=profile
             and {
                 "profile": user.is_confirmed,

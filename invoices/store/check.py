@@ -1,6 +1,6 @@
 """Checks the series of invoices, and that credit notes and the states of their invoices agree.
 
-They differ if one of the tables `invoices` and `invoicestates` was restored to another second.
+They differ if one of the tables `invoices` and `invoicestates` was restored to another time.
 """
 
 from collections import defaultdict
@@ -62,8 +62,7 @@ def check_invoices(
 
 
 def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
-    """By series, the labels of invoices that have a credit note but no state that names it, or the
-    other way round."""
+    """The labels of invoices whose credit note and state disagree about each other, by series."""
     by_invoice = groupby(claims, key=itemgetter(0, 1))
     suspects = (
         invoice for invoice, entries in by_invoice if len({entry[2] for entry in entries}) == 1
@@ -76,7 +75,7 @@ def _differences(claims: Spool, progress: Progress) -> dict[str, Findings[str]]:
 
 
 def _differing(invoice: tuple[str, str]) -> list[tuple[str, str]]:
-    """The invoice if the two differ at one instant: a credit note may be issued in the meantime."""
+    """The invoice if the two differ at one instant. A credit note may be issued in the meantime."""
     try:
         record = find_record(*invoice)
     except UnknownInvoice:

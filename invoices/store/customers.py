@@ -28,11 +28,11 @@ from invoices.models import CustomerItem
 from sequences import next_value
 from sequences.models import Counter
 
-#: How many customers a page shows.
+#: The number of customers on a page.
 SHOWN = 200
-#: How often an addition is attempted while others change the address book.
+#: An addition is attempted this many times while others change the address book.
 _ATTEMPTS = 12
-#: How many customers of a deleted account are in memory.
+#: The most customers of a deleted account in memory at once.
 DELETED_TOGETHER = 1_000
 
 # Accents of Latin, Greek and Cyrillic. The marks of other scripts make other letters.
@@ -64,10 +64,10 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
     """Add `customer` under the next customer number of the account.
 
     `request_id` makes the call repeatable: a later call with the same id returns the stored
-    customer, as it is by then. Its `number` is not used. Costs 2 requests and 7 write units; a
-    repeated call 3 requests. If the account ever had `INVOICES_MAX_CUSTOMERS`, 1 request more per
-    MB to count them, and 1 read unit per 4 KB. Calls of an account at the same time cost as much
-    again.
+    customer as it is now. The `number` of `customer` is not used. Costs 2 requests and 7 write
+    units; a repeated call 3 requests. If the account ever had `INVOICES_MAX_CUSTOMERS`, counting
+    them costs 1 request more per MB, and 1 read unit per 4 KB. Calls of an account at the same time
+    cost as much again.
 
     Raises:
         AddressBookFull: the account has as many customers as it may.
@@ -121,13 +121,16 @@ def list_customers(account: str, search: str = "", *, after: str = "", limit: in
 
 
 def customer_named(account: str, name: str) -> Listed | None:
-    """The account's first customer with this name. Compares and costs as `list_customers`."""
+    """The account's first customer with this name.
+
+    Comparison and costs are those of `list_customers`.
+    """
     wanted = folded(name)
     return next((item for item in _all_listed(account) if folded(item.name) == wanted), None)
 
 
 def _all_listed(account: str) -> Iterator[Listed]:
-    """All customers in no order, read without the rest of their data."""
+    """All customers in no order, with only the attributes that lists need."""
     request = {
         "TableName": CustomerItem.table(),
         "KeyConditionExpression": "account = :account",
@@ -171,6 +174,6 @@ def _values_of(customer: Customer) -> dict[str, Any]:
 
 
 def folded(text: str) -> str:
-    """Equal for texts that people search alike: `Café` and `CAFE`, `ｶﾞ` and `ガ`."""
+    """A text that is equal for similar searches: `Café` and `CAFE`, `ｶﾞ` and `ガ`."""
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))

@@ -86,7 +86,7 @@ def issue_invoice(
         try:
             check_dates(draft, invoice.issued_at)
         except ValidationError:
-            # It was due on the day it was issued, and midnight has passed since.
+            # The invoice was due on the day of issue, and midnight has passed since.
             guard = _guard_of(account, request_id)
             if guard.get("digest") != {"S": item.digest()}:
                 raise
@@ -111,8 +111,8 @@ def issue_invoice(
 def start_numbers(account: str, label: str, *, write: Transaction | None = None) -> None:
     """Let the first invoice of a year have the number `label`, such as `2026-001001`.
 
-    For an account that numbered earlier invoices of the year in another system. Costs as
-    `sequences.start_series`.
+    This is for an account that numbered earlier invoices of the year in another system. Costs as
+    much as `sequences.start_series`.
 
     Raises:
         SeriesStarted: there are invoices of the year, or they begin at another number.

@@ -35,7 +35,10 @@ SEARCHED_YEARS = 10
 
 @dataclass(frozen=True)
 class Listed:
-    """What lists show of an invoice, and which of `STANDINGS` it has. `gross` is in minor units."""
+    """The values of an invoice in lists, and which of `STANDINGS` it has.
+
+    `gross` is in minor units.
+    """
 
     number: int
     issued_at: date
@@ -62,7 +65,7 @@ class Listed:
         return name == wanted if exact else wanted in f"{folded(self.label)}\n{name}"
 
 
-#: What lists read: of an invoice, and of its state.
+#: The attributes of an invoice, and of its state, that lists read.
 _LISTED = (
     "series",
     "number",
@@ -82,7 +85,7 @@ class Page:
     """Some invoices, newest first. The next page begins at `before`, None at the end of a year.
 
     `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of those
-    that cannot be shown. `next_year` is the year in which a search goes on, None at its end.
+    that cannot be shown. `next_year` is the year in which a search continues, None at its end.
     """
 
     invoices: list[Listed]
@@ -107,10 +110,10 @@ def list_invoices(
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, with numbers below `before`.
 
-    With `customer`, only those whose number or customer's name contains it; with `exact`, those
-    whose customer has this name. The comparison ignores case, width and accents. With `standings`,
-    only those with one of them; without `today`, no invoice is overdue. A page of a search may be
-    short or empty although more pages follow.
+    With `customer`, only invoices whose number or customer's name contains it; with `exact`, only
+    those whose customer has this name. The comparison ignores case, width and accents. With
+    `standings`, only invoices in one of these states. Without `today`, no invoice is overdue. A
+    page of a search may be short or empty although more pages follow.
 
     Costs 2 requests, sent together, and 1 read unit per 4 KB of what is listed and of its states. A
     search costs up to `most_requests`, by default `MAX_REQUESTS`: one for the states, the others
@@ -177,7 +180,7 @@ def search_invoices(
         return replace(page, next_year=year - 1)
     for earlier in years_of(account, range(max(YEARS[0], year - SEARCHED_YEARS), year)):
         limit = PAGE_SIZE - len(page.invoices)
-        # One request reads the states of a year, another one its invoices.
+        # One request reads the states of a year, and another one its invoices.
         if left < 2 or not limit:
             return replace(page, next_year=earlier)
         more = list_invoices(
@@ -194,9 +197,9 @@ def search_invoices(
 def latest_invoices(account: str, today: date) -> tuple[list[Listed], date | None]:
     """The newest invoices, of this year and, if these are few, of the last one: up to 100.
 
-    Returns them and a day. From that day on, no invoice is left out. It is None if all have the
-    same day, and others of that day may be left out. Costs 2 requests for each of both years, and
-    1 read unit per 4 KB.
+    Returns them and a day. From that day on, no invoice is left out. The day is None if all have
+    the same day, and others of that day may be left out. Costs 2 requests for each of both years,
+    and 1 read unit per 4 KB.
     """
     page = list_invoices(account, today.year, today=today)
     found = page.invoices
@@ -273,7 +276,7 @@ def all_invoices(
 
 
 def all_records(account: str, year: int, today: date | None = None) -> Iterator[Record]:
-    """All invoices of the account's year, oldest first, and what became of them until `today`.
+    """All invoices of the account's year, oldest first, with their states on the day `today`.
 
     Memory holds one page of both tables. Costs 1 request per MB of each, 1 read unit per 4 KB.
 
@@ -293,7 +296,7 @@ def all_records(account: str, year: int, today: date | None = None) -> Iterator[
 
 
 def years_of(account: str, among: range = YEARS) -> list[int]:
-    """The years, of those `among`, that the account issued invoices in, the latest first.
+    """The years `among` in which the account issued invoices, the latest first.
 
     Costs 2 read units for each year that is looked at, and 1 request for 25 of them: 6 for all.
     """
@@ -311,7 +314,7 @@ def states_of(account: str) -> Iterator[Item]:
             yield from items
 
 
-#: A number above those of all invoices.
+#: This number is above those of all invoices.
 _ABOVE_ALL = 10**16
 
 

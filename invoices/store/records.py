@@ -1,8 +1,8 @@
-"""How an invoice is stored, and what happened to it after it was issued.
+"""The stored form of an invoice, and its events after it was issued.
 
-The invoice itself only changes when it is voided. Everything else is in its `InvoiceState`. That
-an invoice is credited is decided by the guard item of its credit note's request id; its state
-repeats it for lists.
+The invoice itself only changes when it is voided. Everything else is in its `InvoiceState`. The
+guard item of its credit note's request id decides whether an invoice is credited. Its state repeats
+this for lists.
 """
 
 from dataclasses import dataclass
@@ -75,9 +75,9 @@ def from_item(item: Item) -> Invoice:
     return invoice
 
 
-# What became of it --------------------------------------------------------------------------------
+# Later events -------------------------------------------------------------------------------------
 
-#: What became of a document, see `Record.standing`, and its name on pages.
+#: The states of a document (see `Record.standing`), and their names on pages.
 STANDINGS = {
     "voided": _("Voided"),
     "credit_note": _("Credit note"),
@@ -90,7 +90,7 @@ STANDINGS = {
 
 @dataclass(frozen=True)
 class Record:
-    """An invoice and what happened to it, as of the day `today`.
+    """An invoice and its later events, as of the day `today`.
 
     `credit_note` is the label of the credit note that cancels it (`2026-000043`), if it is known:
     lists do not read it. Without `today`, no invoice is overdue.
@@ -115,7 +115,7 @@ class Record:
 
     @property
     def can_be_voided(self) -> bool:
-        """What the customer paid, or may have received by email, is credited instead."""
+        """An invoice that was paid, or may have been received by email, is credited instead."""
         return self.can_be_paid and not may_have_arrived(self.state)
 
     @property
@@ -139,7 +139,7 @@ def standing_of(due_date: date | None, today: date | None, **has_happened: bool)
 
 
 def find_record(account: str, label: str, today: date | None = None) -> Record:
-    """The account's invoice with this label (`2026-000042`), and what happened to it.
+    """The account's invoice with this label (`2026-000042`), and its later events.
 
     Costs 1 request, 2 read units per 4 KB of the invoice, and 4 more.
 
@@ -204,7 +204,7 @@ def label_of_guard(guard: Item) -> str:
 
 # Its mails ----------------------------------------------------------------------------------------
 
-#: What became of a mail: its task waits; the mail server accepted it, refused it, or was not
+#: The outcome of a mail: its task waits; the mail server accepted it, refused it, or was not
 #: reached; or unknown. A mail that was "refused" or "failed" cannot arrive.
 Outcome = Literal["waiting", "sent", "refused", "failed", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -225,7 +225,7 @@ class Sending:
 def sendings_of(state: InvoiceState) -> list[Sending]:
     """The sendings that an invoice keeps, the latest first.
 
-    One that waits may have a task that has failed for good: see `output.sending.current_sendings`.
+    The task of a waiting one may have failed for good: see `output.sending.current_sendings`.
 
     Raises:
         DamagedItem: one of them cannot be read.
@@ -249,7 +249,7 @@ def sendings_of(state: InvoiceState) -> list[Sending]:
 
 
 def may_have_arrived(state: InvoiceState) -> bool:
-    """Whether the customer may have a mail with the invoice."""
+    """Whether the customer may have received a mail with the invoice."""
     return any(item.outcome in {"waiting", "sent", "unknown"} for item in sendings_of(state))
 
 

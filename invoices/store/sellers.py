@@ -13,7 +13,7 @@ from invoices.models import SellerProfile
 
 
 def profile_of(account: str) -> SellerProfile:
-    """The stored profile of the account's seller; one without values if there is none.
+    """The stored profile of the account's seller, or an empty one.
 
     Costs 1 request and 1 read unit.
     """
@@ -21,7 +21,7 @@ def profile_of(account: str) -> SellerProfile:
 
 
 def open_profile(user: AbstractAccount, profile: SellerProfile) -> SellerProfile:
-    """The stored `profile` of the seller `user`, for a change: if there is none, one is made.
+    """The stored `profile` of the seller `user`, for a change. If there is none, it is created.
 
     Costs nothing if it is stored; else 1 request and 4 write units, because it requires that the
     account still exists.
@@ -40,7 +40,7 @@ def open_profile(user: AbstractAccount, profile: SellerProfile) -> SellerProfile
 
 
 def delete_seller(account: str, *, write: Transaction) -> None:
-    """Delete the profile of the account's seller with `write`, whatever it holds by then.
+    """Delete the profile of the account's seller with `write`, even if it changed since.
 
     Costs 2 write units.
     """

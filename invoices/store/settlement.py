@@ -1,9 +1,9 @@
-"""Voiding, crediting and paying an invoice. One transaction each, and only one of them succeeds.
+"""Voiding, crediting and paying an invoice. Each is one transaction, and only one can succeed.
 
 A credit note cancels an invoice which was already sent or booked. It is numbered in the series of
-the day it is issued on. It has the seller, the customer and the lines of the invoice, with negated
-quantities. Its request id is derived from the invoice, so there is at most one, however often it is
-requested.
+its issue date. It has the seller, the customer and the lines of the invoice, with negated
+quantities. Its request id is derived from the invoice, so there is at most one, even after repeated
+requests.
 """
 
 from collections.abc import Iterable
@@ -73,17 +73,12 @@ def void(
     Costs 2 requests, 6 read and 6 write units for an invoice of up to 1 KB. After `Unavailable`, a
     second call shows whether the first one voided it.
 
-    Raises (the first two at once, AlreadySent at once or, as the others, when the transaction is
-    refused):
-        ValidationError: the reason is empty, too long, or cannot be printed.
-        UnknownInvoice: the account has no such invoice.
-        IsCreditNote: a credit note cannot be voided.
-        AlreadyVoided: it was voided before.
-        AlreadyCredited: a credit note cancels it.
-        AlreadyPaid: it is marked as paid.
-        AlreadySent: a mail with it may have arrived, or is being sent.
-        DamagedItem: its stored item is damaged.
-        Unavailable: no answer in time; it may be voided.
+    Raises (the first two at once, AlreadySent at once or at the commit, the others at the commit):
+        ValidationError: the reason is empty, too long, or cannot be printed. UnknownInvoice: the
+        account has no such invoice. IsCreditNote: a credit note cannot be voided. AlreadyVoided: it
+        was voided before. AlreadyCredited: a credit note cancels it. AlreadyPaid: it is marked as
+        paid. AlreadySent: a mail with it may have arrived, or is being sent. DamagedItem: its
+        stored item is damaged. Unavailable: no answer in time; it may be voided.
     """
     values = {
         "status": "voided",
@@ -93,7 +88,8 @@ def void(
     changes = Update({name: {"S": value} for name, value in values.items()})
 
     def refused(refusal: Refusal) -> Exception | None:
-        # An earlier attempt has already carried out this write: it has the same time and reason.
+        # An earlier attempt carried out this write, because the stored time and reason are the
+        # same.
         if changes.is_done(refusal.stored):
             return None
         return _why_not_issued(label, refusal)
@@ -195,7 +191,7 @@ def check_paid_on(day: date, today: date) -> date:
 
 
 def mark_paid(account: str, label: str, day: date, *, write: Transaction | None = None) -> None:
-    """Note that the invoice was paid on `day`. Repeated with the same day, it changes nothing.
+    """Record that the invoice was paid on `day`. A repeated call with the same day changes nothing.
 
     Costs 1 request and 4 write units for an invoice of up to 1 KB.
 
@@ -208,7 +204,7 @@ def mark_paid(account: str, label: str, day: date, *, write: Transaction | None 
         stored = _state_of(refusal)
         if stored.credited_by:
             return AlreadyCredited(label)
-        # It is marked already, perhaps by this very write.
+        # It is marked already, possibly by an earlier attempt of this write.
         if stored.paid_on == day:
             return None
         return AlreadyPaid(label, stored.paid_on)
@@ -224,7 +220,7 @@ def mark_paid(account: str, label: str, day: date, *, write: Transaction | None 
 
 
 def mark_unpaid(account: str, label: str, day: date, *, write: Transaction | None = None) -> None:
-    """Undo `mark_paid` with the same `day`. Without a payment, it changes nothing.
+    """Undo `mark_paid` with the same `day`. Without a payment, this changes nothing.
 
     Costs 1 request and 1 write unit.
 

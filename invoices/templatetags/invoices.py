@@ -33,20 +33,20 @@ register.filter("quantity", readable_quantity)
 register.filter("decimal", money.readable_decimal)
 #: `{{ line|net:invoice.currency }}`: minor units.
 register.filter("net", Line.amount)
-#: `{{ total|opposite }}`: with the other sign.
+#: `{{ total|opposite }}`: an amount with the opposite sign.
 register.filter("opposite", lambda amount: -amount)
 #: `{{ share.tax_category|tax_category }}`: its name in the language of the page.
 register.filter("tax_category", lambda name: TAX_CATEGORIES.get(name, name))
-#: `{% for label, text in invoice|details %}`: what an invoice says in one line each.
+#: `{% for label, text in invoice|details %}`: the details of an invoice in one line each.
 register.filter("details", lambda invoice: list(details_of(invoice, date_format)))
 #: `{% if line.category|is_marked:invoice %}`: whether it gets the ※ of Japan's reduced rate.
 register.filter("is_marked", is_marked)
-#: `{% for text in invoice|remarks %}`: what explains the totals.
+#: `{% for text in invoice|remarks %}`: the remarks about the totals.
 register.filter("remarks", lambda invoice: list(remarks_of(invoice)))
 #: `{{ invoice|honorific }}` and `{{ invoice|amount_due }}`: of Japanese documents, else empty.
 register.filter("honorific", honorific)
 register.filter("amount_due", amount_due)
-#: `{% for label, text in seller|bank_account %}`: where to pay.
+#: `{% for label, text in seller|bank_account %}`: the bank account to pay to.
 register.filter("bank_account", bank_account)
 #: `{{ party.country|country }}`: the country's name in the language of the page.
 register.filter("country", country_name)
@@ -68,7 +68,7 @@ def invoice_table(
     """A table of `invoices`, whose numbers link to `view`, and their sums by currency.
 
     A page has up to 50 rows. Therefore, each row is a dictionary of texts, which a template reads
-    quickly, and what is the same in several rows is made once.
+    quickly. Texts that are the same in several rows are made once.
     """
     if not invoices:
         return {"rows": []}

@@ -1,4 +1,4 @@
-"""What the commands of this app share with those of the apps above it."""
+"""The base of commands that check series, in this app and in the apps that use it."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from dynamo.management.base import DynamoCommand
 from dynamo.tables.findings import Findings
 from sequences.check import SeriesReport
 
-#: How many findings of each kind a line of text lists.
+#: The most findings of a kind in a line of text.
 SHOWN = 10
 
 _IN_WORDS = {"beyond": "beyond the counter", "guards": "wrong guard items"}
@@ -31,11 +31,11 @@ class SeriesCheckCommand(DynamoCommand):
         raise NotImplementedError
 
     def counts(self, report: SeriesReport) -> dict[str, int]:
-        """How many items the series has, by the words to print."""
+        """The counts to print, by their words."""
         return {"items": report.items}
 
     def handle(self, *args: object, **options: object) -> None:
-        """Check, and print each report as soon as it is known."""
+        """Check, and print each report as soon as it is complete."""
         damaged = 0
         for report in self.reports(options):
             self.stdout.write((self._as_json if options["json"] else self._as_line)(report))

@@ -1,4 +1,4 @@
-"""`checkinvoices`: whether the numbers of each series are 1, 2, 3 … without a gap."""
+"""`checkinvoices`: check that the numbers of each series are 1, 2, 3 … without a gap."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from sequences.management.base import SeriesCheckCommand
 
 
 class Command(SeriesCheckCommand):
-    """Safe while invoices are issued. Costs: see `store.check.check_invoices`."""
+    """It can run while invoices are issued. For its costs see `store.check.check_invoices`."""
 
     help = (
         "Check that the numbers of each series go from 1, or where it began, to its counter, each "

@@ -1,4 +1,4 @@
-"""`creditinvoice`: the credit note that cancels an invoice."""
+"""`creditinvoice`: issue the credit note that cancels an invoice."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`invoicepdf`: an invoice as a PDF file."""
+"""`invoicepdf`: write an invoice as a PDF file."""
 
 from invoices.document.invoice import Invoice
 from invoices.management.base import InvoiceFileCommand

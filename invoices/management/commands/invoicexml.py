@@ -1,4 +1,4 @@
-"""`invoicexml`: an invoice as an electronic invoice."""
+"""`invoicexml`: write an invoice as an electronic invoice."""
 
 from django.core.management.base import CommandError
 

@@ -1,4 +1,4 @@
-"""`issueinvoice`: the next invoice of an account's year."""
+"""`issueinvoice`: issue the next invoice of an account's year."""
 
 import argparse
 from typing import Any
@@ -24,7 +24,7 @@ from invoices.store.sellers import check_seller, is_named, profile_of, seller_of
 
 _SHORT = {"customer_name": "customer", "customer_address": "address"}
 _OPTIONS = {name: f"--{_SHORT.get(name, name).replace('_', '-')}" for name in TYPED_FIELDS}
-# `--line` has these. Other fields of a line keep their defaults.
+# `--line` takes these fields. Other fields of a line have their defaults.
 _LINE_FIELDS = fields_of(Line)[:4]
 
 

@@ -1,4 +1,4 @@
-"""`listinvoices`: an account's invoices, newest first, as they are read."""
+"""`listinvoices`: list an account's invoices, newest first, as they are read."""
 
 from itertools import islice
 

@@ -1,4 +1,4 @@
-"""`markpaid`: that an invoice is paid, and since when."""
+"""`markpaid`: record that an invoice is paid, and the day."""
 
 from typing import Any
 

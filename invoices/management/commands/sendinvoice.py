@@ -1,4 +1,4 @@
-"""`sendinvoice`: an invoice by email, at most once for each request id."""
+"""`sendinvoice`: send an invoice by email, at most once for each request id."""
 
 import json
 from typing import Any

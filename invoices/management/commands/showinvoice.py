@@ -1,4 +1,4 @@
-"""`showinvoice`: everything an invoice says."""
+"""`showinvoice`: print the contents of an invoice."""
 
 from invoices.management.base import InvoiceCommand, as_text, find_owner
 from invoices.output.files import as_full_json

@@ -1,4 +1,4 @@
-"""`voidinvoice`: the one step that changes an invoice."""
+"""`voidinvoice`: void an invoice. No other operation changes its item."""
 
 from typing import Any
 

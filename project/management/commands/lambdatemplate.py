@@ -1,4 +1,4 @@
-"""`lambdatemplate`: deploy/lambda.yaml joined with the tables. See docs/lambda.md."""
+"""`lambdatemplate`: combine deploy/lambda.yaml with the tables. See docs/lambda.md."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ class Command(DynamoCommand):
         except (ImportError, OSError) as error:
             # Production has no PyYAML, and the zip of the function has no deploy/.
             raise CommandError(f"Use a checkout after `make install`: {error}") from error
-        # What `cloudformation` prints. The tables can also be those of another stack.
+        # The output of `cloudformation`. The tables can also belong to another stack.
         made = template(all_tables(), parts_of_apps())
         outputs = made["Outputs"]
         for name, resource in made["Resources"].items():
@@ -37,7 +37,7 @@ class Command(DynamoCommand):
 
 
 def _site() -> dict[str, object]:
-    import yaml  # here: only this command needs it
+    import yaml  # imported here, because only this command needs it
 
     class Loader(yaml.SafeLoader):
         """Reads CloudFormation's short forms, and the tags of deploy/lambda.yaml."""

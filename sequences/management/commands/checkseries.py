@@ -12,7 +12,7 @@ from sequences.series import NumberedItem
 
 
 class Command(SeriesCheckCommand):
-    """Items may be issued in the meantime. For its costs see `check.check_series`."""
+    """It may run while items are issued. For its costs see `check.check_series`."""
 
     help = (
         "Check that the numbers of each series of a model go from 1, or where it began, to its "

@@ -1,4 +1,4 @@
-"""`countertest`: let tasks draw from shared counters at once; check that no number comes twice.
+"""`countertest`: let tasks draw from shared counters, and check that no number is drawn twice.
 
 The tasks are threads. The counters have random names, and are deleted afterwards.
 Source: "DynamoDBとPythonでユニークな連番を採番する" (tasks A to F draw from Key1 and Key2).
@@ -46,11 +46,11 @@ class Command(DynamoCommand):
                     break
                 drawn[key].append(value := next_value(counters[key], strategy=options["strategy"]))
                 self.stdout.write(f"Task:{task},sequence_key:{printable(key)},sequence:{value}")
-                self.stdout.flush()  # otherwise a pipe would get it late
+                self.stdout.flush()  # otherwise, a pipe would get it late
 
         try:
             with CountingPool(len(keys)) as pool:
-                # Ctrl-C may come as soon as one task runs.
+                # Ctrl-C may be pressed as soon as one task runs.
                 try:
                     tasks = [pool.submit(perform, _letters(at), key) for at, key in enumerate(keys)]
                     wait(tasks, return_when=FIRST_EXCEPTION)

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo.management.base import DynamoCommand, argument, up_to
 from sequences.counters import Strategy, checked_name, next_values
 
-#: For more, draw a range with `counters.next_values`.
+#: To get more, draw a range with `counters.next_values`.
 MAX_COUNT = 1_000_000
 
 

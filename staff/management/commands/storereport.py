@@ -33,7 +33,7 @@ class Command(DynamoCommand):
                 report = make_report(kind, by=_user_and_host(), progress=progress)
             store(report)
         except (OSError, sqlite3.Error) as error:
-            # The check of guard items sorts its data on disk, by SQLite.
+            # The check of guard items sorts its data on disk with SQLite.
             raise CommandError(f"The report was not made: {error}") from error
         result = json.loads(report.result)
         if options["json"]:
