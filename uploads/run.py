@@ -26,7 +26,6 @@ from locks.holders import Holder, HolderWatch
 from uploads import claims
 from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
-from uploads.preview import predict
 from uploads.signals import file_done
 from uploads.sources import Destination, Result, Source
 from uploads.transfer import Job, Run, Summary, store
@@ -50,7 +49,7 @@ def upload_files(
     stop: threading.Event | None = None,
     is_dry: bool = False,
 ) -> Summary:
-    """Upload every source; or, in a dry run, predict the results (see `uploads.preview`).
+    """Upload every source; or, in a dry run, predict the results (see `uploads.transfer`).
 
     `sources` are drawn when threads become free, so any number of them needs the same memory.
     `on_result` is called for each source; `on_bytes` with the number of bytes that reached S3 (or
@@ -71,9 +70,8 @@ def upload_files(
         Unavailable, Rejected: the lease of the run could not be acquired.
     """
     summary = Summary()
-    act = predict if is_dry else store
-    options = (destination, workers, lease_seconds, on_bytes, stop)
-    with _Dispatcher(sources, act, *options) as dispatcher:
+    options = (destination, workers, lease_seconds, on_bytes, stop, is_dry)
+    with _Dispatcher(sources, *options) as dispatcher:
         for result in dispatcher.results():
             summary.add(result)
             if not is_dry:
@@ -92,14 +90,13 @@ class _Dispatcher:
     def __init__(
         self,
         sources: Iterable[Source | Result],
-        act: Callable[[Job, Run], Result | Holder],
         destination: Destination,
         workers: int,
         lease_seconds: float,
         on_bytes: Callable[[int], object],
         stop: threading.Event | None,
+        is_dry: bool,
     ) -> None:
-        self._act = act
         self._sources = iter(sources)
         self._stop = stop or threading.Event()
         self._on_bytes = on_bytes
@@ -128,10 +125,11 @@ class _Dispatcher:
             workers,
             self._halt,
             self._events.put,
+            is_dry,
         )
 
     def __enter__(self) -> Self:
-        if self._act is store:
+        if not self._run.is_dry:
             # The lease is acquired here, so that the run fails as a whole if the table is missing.
             self._lease.current()
         return self
@@ -190,7 +188,7 @@ class _Dispatcher:
 
     def _submit(self, job: Job, tried_for: Holder | None) -> None:
         self._running += 1
-        future = self._files.submit(self._act, job, self._run)
+        future = self._files.submit(store, job, self._run)
         future.add_done_callback(lambda done: self._events.put((job, tried_for, done)))
 
     def _retry_held(self) -> Iterator[Result]:

@@ -70,6 +70,7 @@ class Run:
     - `halt`: set to stop before the next file or part.
     - `sent`: called from any thread with the number of bytes of each stored file or part.
     - `reached`: set after the first successful request to S3. A later failure concerns one file.
+    - `is_dry`: nothing is written, and no bytes are sent.
     - `predicted`: in a dry run, the files that would be uploaded, by their keys.
     """
 
@@ -80,6 +81,7 @@ class Run:
     ahead: int
     halt: threading.Event
     sent: Callable[[int], None]
+    is_dry: bool
     reached: threading.Event = field(default_factory=threading.Event)
     predicted: dict[str, Source] = field(default_factory=dict)
 
@@ -119,7 +121,8 @@ class Job:
 
 
 def store(job: Job, run: Run) -> Result | Holder:
-    """Upload the file. If another process may be working on it, return the holder of its row.
+    """Upload the file, or predict the result in a dry run. If another process may be working on it,
+    return the holder of its row.
 
     A new small file costs 2 requests, 2 write units and 1 PutObject; one that was uploaded before
     1 request, 1 write unit and nothing in S3.
@@ -134,7 +137,7 @@ def store(job: Job, run: Run) -> Result | Holder:
             raise Interrupted
         try:
             with contents.opened(job.source.path, job.source.real) as file:
-                return _store(file, job, run)
+                return (_predict if run.is_dry else _store)(file, job, run)
         except (ClaimLost, LeaseLost) as error:
             lost = error
         except (s3.BucketMissing, Interrupted, TableMissing):
@@ -155,7 +158,7 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
     if isinstance(claim, Holder):
         return claim
     if isinstance(claim, UploadItem):
-        skipped = stored_before(file, job, claim.size, claim.sha256)
+        skipped = _stored_before(file, job, claim.size, claim.sha256)
     else:
         _Storing(file, claim, job, run).store()
         run.reached.set()
@@ -165,7 +168,30 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
     return job.result("skipped", file.size, skipped)
 
 
-def stored_before(file: OpenFile, job: Job, size: int | None, sha256: str | None) -> str:
+def _predict(file: OpenFile, job: Job, run: Run) -> Result:
+    """The result that `_store` would have now.
+
+    Costs 1 read unit, and a HeadObject if the table does not have the file. If table or bucket have
+    it, the file is read, and an object may have to be downloaded. The path and the key of each file
+    that would be uploaded are kept in memory, for a later file with the same key.
+    """
+    item = claims.read(run.destination.url_for(job.key))
+    row = UploadItem.from_raw_data(item) if item is not None else None
+    if first := run.predicted.get(job.key):
+        with contents.opened(first.path, first.real) as earlier:
+            skipped = _stored_before(file, job, earlier.size, earlier.sha256)
+    elif row is not None and row.state == DONE:
+        skipped = _stored_before(file, job, row.size, row.sha256)
+    elif _equal_object(file, run.destination.bucket, job.key):
+        skipped = ADOPTED
+    else:
+        file.assert_unchanged()
+        run.predicted[job.key] = job.source
+        return job.result("uploaded", file.size)
+    return job.result("skipped", file.size, skipped)
+
+
+def _stored_before(file: OpenFile, job: Job, size: int | None, sha256: str | None) -> str:
     """The reason to skip the file: one with its size and checksum is stored under its key.
 
     Raises: Conflict: another file is stored under its key.
@@ -264,7 +290,7 @@ class _Storing:
             etag = s3.put(*self._place, file.read_whole(), file.sha256, self._content_type)
             return etag, file.sha256, True
         except s3.ObjectExists as exists:
-            found = self._equal_object()
+            found = _equal_object(file, *self._place)
             if found is None:
                 raise
             # If botocore repeated the request, the first attempt most likely stored it.
@@ -276,7 +302,7 @@ class _Storing:
         Costs 1 request to look for the object; 1 to create the upload and 1 to record it, or 1 to
         list its parts; 1 for each part to send; and 1 to complete.
         """
-        if found := self._equal_object():
+        if found := _equal_object(self._file, *self._place):
             self._abort()
             return found.etag, self._file.sha256, self._may_be_completed
         upload_id, stored = self._begin_upload()
@@ -286,16 +312,6 @@ class _Storing:
         self._may_be_completed = True
         etag = s3.complete_upload(*self._place, upload_id, sent)
         return etag, contents.composite_of([part.sha256 or "" for part in sent]), True
-
-    def _equal_object(self) -> s3.Found | None:
-        """The object with the key; None if there is none. Costs 1 request, and those of `is_equal`.
-
-        Raises: Conflict: its bytes differ from those of the file.
-        """
-        found = s3.head(*self._place)
-        if found is not None and not is_equal(self._file, found, *self._place):
-            raise Conflict(self._job.key, ANOTHER_THERE)
-        return found
 
     def _begin_upload(self) -> tuple[str, Mapping[int, s3.Part]]:
         """Continue the upload that the row names, or create one. Returns its id and its parts."""
@@ -392,7 +408,19 @@ class _Storing:
             log.warning("The claim of %s stays: %s", printable(claim.url), error)
 
 
-def is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
+def _equal_object(file: OpenFile, bucket: str, key: str) -> s3.Found | None:
+    """The object with the key; None if there is none. Costs 1 request, and `_is_equal`.
+
+    Raises:
+        Conflict: it has other bytes than the file.
+    """
+    found = s3.head(bucket, key)
+    if found is not None and not _is_equal(file, found, bucket, key):
+        raise Conflict(key, ANOTHER_THERE)
+    return found
+
+
+def _is_equal(file: OpenFile, found: s3.Found, bucket: str, key: str) -> bool:
     """Whether the object has the bytes of the file, by the strongest checksum that S3 has of it.
 
     This is its SHA-256, the SHA-256 over its parts, or a CRC-32 of the whole object. Without a
