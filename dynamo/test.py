@@ -273,8 +273,7 @@ def late(
 
 
 def _error(code: str, operation: str, **members: object) -> ClientError:
-    error = {"Code": code, "Message": "injected by dynamo.test"}
-    answer: Any = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}, **members}
+    answer: Any = {"Error": {"Code": code, "Message": "injected by dynamo.test"}, **members}
     return ClientError(answer, operation)
 
 

@@ -402,8 +402,9 @@ def test_the_audit_log_is_shown_newest_first_page_by_page(client: Any, bob: User
 
     assert [action.reason for action in page.actions + rest.actions] == reasons
     assert (len(rest.actions), rest.before) == (2, None)
-    text = Page(client.get("/admin/record/", {"before": page.actions[2].id})).text
-    assert [reason in text for reason in reasons] == [False] * 3 + [True] * 3
+    for path in ("/admin/record/", f"{below(bob)}history/"):
+        text = Page(client.get(path, {"before": page.actions[2].id})).text
+        assert [reason in text for reason in reasons] == [False] * 3 + [True] * 3
 
 
 # Locks --------------------------------------------------------------------------------------------

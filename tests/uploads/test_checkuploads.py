@@ -16,6 +16,7 @@ from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import insert
 from tests.locks.items import abandoned, renewed_at_each_look, taken
+from tests.requests import Requests
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import PART_BYTES, file_of, put_in_parts
 from uploads import claims, s3 as storage
@@ -75,14 +76,19 @@ def report(bucket: str, prefix: str = "logs") -> tuple[dict[str, Any], int]:
     return document, code
 
 
-def test_rows_and_objects_below_the_prefix_agree(bucket: str, stored: Any, s3: Any) -> None:
+def test_rows_and_objects_below_the_prefix_agree(
+    bucket: str, stored: Any, s3: Any, requests_sent: Requests
+) -> None:
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
     for key in ("logs/a", "logs/deep/down/b", "logs/empty"):
         stored(key, b"" if key == "logs/empty" else b"contents")
     stored("logs/c", etag="of-another-encryption")
     stored("top")
     add_row(f"{bucket}2", "missing", size=1, etag="x", sha256="x")
+    requests_sent.clear()
     assert report(bucket, "") == ({"rows": 5, "objects": 5, **SOUND}, 0)
+    # Only the row with another ETag is read again.
+    assert requests_sent.operations.count("GetItem") == 1
 
     for key in ("logs2/missing", "logs"):
         add_row(bucket, key, size=1, etag="x", sha256="x")
