@@ -97,7 +97,9 @@ def register(
     @sensitive_variables()
     def is_same(stored: Item) -> bool:
         made = account_model().from_raw_data(stored)
-        if not _has_same_values(made, user):
+        has_same_values = made.guard_keys_of(made.stored) == user.guard_keys_of(user.serialize())
+        has_same_rights = (made.is_staff, made.is_superuser) == (is_staff, is_superuser)
+        if not (has_same_values and has_same_rights):
             return False
         if password is None:
             return made.has_usable_password() == user.has_usable_password()
@@ -106,13 +108,6 @@ def register(
     if not request_id:
         return user.insert(write=write)
     return user.insert_once(request_id, is_same, write=write)
-
-
-def _has_same_values(made: AbstractAccount, asked: AbstractAccount) -> bool:
-    """Whether the account `made` has the requested unique values and rights."""
-    same_keys = made.guard_keys_of(made.stored) == asked.guard_keys_of(asked.serialize())
-    same_rights = (made.is_staff, made.is_superuser) == (asked.is_staff, asked.is_superuser)
-    return same_keys and same_rights
 
 
 def change_username(

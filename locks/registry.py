@@ -31,14 +31,10 @@ LONGEST_LEASE_SECONDS = 1_000_000_000
 BREAK_ATTEMPTS = 5
 
 #: All attributes but `data`, which may be large.
-_SHOWN = (
-    "key",
-    "ownerName",
-    "leaseDuration",
-    "recordVersionNumber",
-    "isReleased",
-    "fencingToken",
-    "renewedAt",
+_SHOWN = tuple(
+    str(attribute.attr_name)
+    for name, attribute in LockItem.get_attributes().items()
+    if name != "data"
 )
 
 

@@ -19,7 +19,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from dynamo import DynamoError, Transaction, joined
-from dynamo.runtime.threads import in_thread
 from outbox import framework
 from outbox.exceptions import UnknownQueue
 from outbox.framework import BaseTaskBackend, InvalidTask, base, signals, task_backends
@@ -125,12 +124,6 @@ class TaskBackend(BaseTaskBackend):
             cls._looks_at = monotonic() + LONG_SECONDS
             threading.Thread(target=_warn_if_long, args=[partition], daemon=True).start()
 
-    async def aenqueue(
-        self, task: base.Task, args: Sequence[object], kwargs: Mapping[str, object]
-    ) -> base.TaskResult:
-        """Like `enqueue`."""
-        return await in_thread(self.enqueue, task, args, kwargs)
-
     def get_result(self, result_id: str) -> base.TaskResult:
         """The task with this id, as it is stored.
 
@@ -141,10 +134,6 @@ class TaskBackend(BaseTaskBackend):
             UnknownTask: its function does not exist any more.
         """
         return result_of(find(result_id))
-
-    async def aget_result(self, result_id: str) -> base.TaskResult:
-        """Like `get_result`."""
-        return await in_thread(self.get_result, result_id)
 
     def retry_of(self, function: str) -> Retry:
         """The rule for repeating the function: that in OPTIONS, or else that of the task."""

@@ -84,6 +84,22 @@ def account_of(purpose: str, pk: str) -> AbstractAccount:
         raise BadLink(purpose) from None
 
 
+def address_of(purpose: str, token: str) -> str:
+    """The address that the link confirms or gives the account; empty if it is not pending any more.
+
+    Costs 1 request and 1 read unit.
+
+    Raises:
+        UsedLink: the link was followed: the account has the address, and it is confirmed.
+        BadLink: the link is too old, or the account was deleted.
+    """
+    user, link_id = account(purpose, token)
+    if user.is_confirmed and user.confirmation_id == link_id:
+        raise UsedLink(purpose)
+    waiting = {user.confirmation_id: user.email, user.pending_id: user.awaited_email}
+    return waiting.get(link_id) or ""
+
+
 def repeat_if_stale(follow: Callable[[], T]) -> T:
     """Call `follow`, which reads the account of a link and changes it, and return its result.
 
@@ -109,21 +125,6 @@ def _salt(purpose: str) -> str:
 def confirmation_token(user: AbstractAccount) -> str:
     """The token of a link that confirms the address of `user`."""
     return make(CONFIRM, user.pk, user.confirmation_id)
-
-
-def address_to_confirm(token: str) -> str:
-    """The address that the link confirms; empty if the account has another one by now.
-
-    Costs 1 request and 1 read unit.
-
-    Raises:
-        UsedLink: the address is confirmed.
-        BadLink: the link is too old, or the account was deleted.
-    """
-    user, confirmation_id = account(CONFIRM, token)
-    if user.is_confirmed and user.confirmation_id == confirmation_id:
-        raise UsedLink(CONFIRM)
-    return user.email if user.confirmation_id == confirmation_id else ""
 
 
 def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
@@ -192,21 +193,6 @@ def request_change(user: AbstractAccount, email: str, *, write: Transaction | No
 def change_token(user: AbstractAccount) -> str:
     """The token of the link that carries out the pending change."""
     return make(CHANGE, user.pk, str(user.pending_id))
-
-
-def address_to_change_to(token: str) -> str:
-    """The address that the link gives the account; empty if the change is no longer pending.
-
-    Costs 1 request and 1 read unit.
-
-    Raises:
-        UsedLink: the account has the address.
-        BadLink: the link is too old, or the account was deleted.
-    """
-    user, pending_id = account(CHANGE, token)
-    if user.confirmation_id == pending_id:
-        raise UsedLink(CHANGE)
-    return (user.awaited_email or "") if user.pending_id == pending_id else ""
 
 
 def confirm_change(

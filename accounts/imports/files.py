@@ -161,7 +161,7 @@ class CsvFile(RowFile):
                     ) from error
                 yield Row(line, {}, f"This is not CSV: {error}.")
                 continue
-            if not _is_blank(fields):
+            if "".join(fields).strip():
                 yield self._row(line, fields)
 
     def _row(self, line: int, fields: list[str]) -> Row:
@@ -270,10 +270,6 @@ def rejected_rows(source: RowFile) -> Iterator[Callable[[Row, str], None]]:
                 partial.unlink()
     if not write:
         source.rejected.unlink(missing_ok=True)
-
-
-def _is_blank(fields: list[str]) -> bool:
-    return not "".join(fields).strip()
 
 
 def _column(field: str) -> str:

@@ -124,7 +124,7 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
 
 
 class EmailConfirmView(LinkView):
-    address_of = staticmethod(links.address_to_confirm)
+    address_of = staticmethod(partial(links.address_of, links.CONFIRM))
     question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
     done = gettext_lazy("Your email address is already confirmed.")
@@ -187,7 +187,7 @@ class EmailChangeView(PasswordConfirmedView):
 
 
 class EmailChangeConfirmView(LinkView):
-    address_of = staticmethod(links.address_to_change_to)
+    address_of = staticmethod(partial(links.address_of, links.CHANGE))
     question = gettext_lazy("Should your account use the email address that received this link?")
     button = gettext_lazy("Change my email address")
     done = gettext_lazy("Your email address was changed and confirmed.")

@@ -249,7 +249,9 @@ def _end_all_but(user: AbstractAccount, kept: str | None, write: Transaction | N
         is_here = (
             user.signed_in() if kept else account_model().sessions.exists() & user.same_account()
         )
-        return user.set_or_remove(values), is_here & _same_epoch(user), values
+        # No epoch is used twice, so a late write is refused and brings no old epoch back.
+        same_epoch = account_model().session_epoch == user.session_epoch
+        return user.set_or_remove(values), is_here & same_epoch, values
 
     _repeat(user, planned, otherwise, write)
 
@@ -340,11 +342,3 @@ def _same_rights(user: AbstractAccount) -> Condition:
         account_model().is_active == user.is_active
     ) | account_model().is_active.does_not_exist()
     return (account_model().password == user.password) & active & user.same_account()
-
-
-def _same_epoch(user: AbstractAccount) -> Condition:
-    """The condition that the sessions were not ended since `user` was read.
-
-    No epoch is used twice, so a late write is refused and brings no old epoch back.
-    """
-    return account_model().session_epoch == user.session_epoch

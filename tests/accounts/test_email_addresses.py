@@ -88,9 +88,9 @@ def test_the_same_request_again_waits_longer_and_voids_the_older_link() -> None:
         request_change(user, "NEW@example.org")
 
     assert user.pending_until >= until + DAY - 60
-    assert links.address_to_change_to(first) == ""
+    assert links.address_of(links.CHANGE, first) == ""
     assert refusal_of(lambda: confirm_change(first)) is BadLink
-    assert links.address_to_change_to(token_of(user)) == "NEW@example.org"
+    assert links.address_of(links.CHANGE, token_of(user)) == "NEW@example.org"
     assert confirm_change(token_of(user))[0].email == "NEW@example.org"
     assert refusal_of(lambda: request_change(user, "no address")) is ValidationError
 
