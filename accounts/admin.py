@@ -46,7 +46,8 @@ from dynamo.transactions import read_together
 from dynamo.wire.types import Address, Item
 from dynamo.wire.values import PARTITION_KEY_MAX_BYTES, text_of
 
-#: How many entries of the audit log the page of an account shows. The history page has all entries.
+#: The page of an account shows this many entries of the audit log. The history page has all
+#: entries.
 SHOWN_ENTRIES = 5
 
 #: The action that ends the session in the query of the page: `?session=`.
@@ -60,7 +61,7 @@ EMAIL_HELP = _(
     "sent there. Links that were sent before stop working. The account stays signed in."
 )
 
-#: How often an account is read again if its guard keys change between two reads.
+#: An account is read this many times if its guard keys change between two reads.
 ATTEMPTS = 3
 
 LogEntry.labels[CHANGE_EMAIL] = _("Corrected the email address")
@@ -493,7 +494,9 @@ class AccountAdmin(admin.ModelAdmin):
         ]
 
     def account_context(self, pk: str) -> dict[str, Any]:
-        """The context of the page of the account. Raises as `read_account`; costs 2 requests.
+        """The context of the page of the account. Raises the errors of `read_account`.
+
+        Costs 2 requests.
 
         A subclass reads further items at the same instant (`also`), and adds to the context.
         """

@@ -62,7 +62,7 @@ _REPLACED = (
 def check_project(app_configs: object, **kwargs: object) -> list[CheckMessage]:
     """Finds mistakes that make the pages of accounts fail or act in an unexpected way."""
     if not apps.is_installed("accounts"):
-        # Tests override INSTALLED_APPS, and a check stays registered.
+        # Tests override INSTALLED_APPS, and a check remains registered.
         return []
     return [
         *_unknown_settings(),

@@ -52,7 +52,7 @@ DEFAULTS: dict[str, object] = {
     "ACCOUNTS_PREVENT_ENUMERATION": False,
     # Limits that differ from the defaults, by name.
     "ACCOUNTS_LIMITS": {},
-    # How many of the project's proxies write X-Forwarded-For; 0: the header is ignored.
+    # The number of the project's proxies that write X-Forwarded-For; 0 if the header is ignored.
     "ACCOUNTS_TRUSTED_HOPS": 0,
     # The region whose phone numbers may be written without their country code.
     "ACCOUNTS_PHONE_REGION": "",

@@ -1,4 +1,4 @@
-"""What can go wrong with an account.
+"""Errors of accounts.
 
 AccountError
 ├── ValueTaken            another account has a unique value

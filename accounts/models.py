@@ -90,7 +90,7 @@ class AbstractAccount(AbstractUser):
     name, as in `register(…, club="chess")`.
     """
 
-    #: What the sign-up page asks for besides the password, and what the profile shows.
+    #: The attributes of the sign-up page, except the password, and those of the profile.
     sign_up_fields: ClassVar[tuple[str, ...]] = ("username", "email", "full_name", *_PHONE)
     profile_fields: ClassVar[tuple[str, ...]] = ("full_name", *_PHONE, "language", "time_zone")
 
@@ -291,7 +291,7 @@ class AbstractAccount(AbstractUser):
         return taken(names, values)
 
     def _implied(self, values: Mapping[str, object]) -> dict[str, object]:
-        """What a change to `values` changes as well.
+        """The further attributes that a change to `values` changes.
 
         A new address is not confirmed. A new password ends all other sessions, and a deactivation
         ends all sessions. Both drop an email change that waits for its link, because an intruder

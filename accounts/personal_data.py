@@ -49,7 +49,7 @@ def account_of(user: AbstractAccount) -> dict[str, object]:
 
 
 def exported_by_apps(user: AbstractAccount) -> dict[str, object]:
-    """What receivers of `account_exporting` store about the account, by name.
+    """The data that receivers of `account_exporting` store about the account, by name.
 
     Raises:
         ValueError: two of them use the same name, or a name that the export has already.

@@ -163,7 +163,7 @@ def edit_profile(
 
 
 def deactivate(user: AbstractAccount, *, write: Transaction | None = None) -> None:
-    """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
+    """Prevent `user` from signing in and end all sessions. Its unique values remain reserved.
 
     An email change that waits for its link is dropped: see `AbstractAccount._implied`.
     """
@@ -180,7 +180,7 @@ def grant_staff(
 ) -> None:
     """Let `user` use the staff pages; as a superuser, also act there on other staff.
 
-    Without `superuser`, an account that is a superuser stays one.
+    Without `superuser`, an account that is a superuser remains one.
     """
     ensure(user, is_staff=True, is_superuser=superuser or user.is_superuser, write=write)
 
@@ -189,7 +189,7 @@ def revoke_staff(user: AbstractAccount, *, write: Transaction | None = None) -> 
     """Take all rights of staff and superuser from `user`.
 
     This takes effect at once, because every page reads the rights from the stored account and every
-    staff action states them as a condition of its transaction. The account stays signed in.
+    staff action states them as a condition of its transaction. The user remains signed in.
     """
     ensure(user, is_staff=False, is_superuser=False, write=write)
 

@@ -13,9 +13,9 @@ A form keeps the promises of its model across pages, by a hidden field:
 
 - The form of a new item has a signed request id, so a form that is sent twice creates once.
 - The form of a stored item has the signed version that it was shown with. If the item changed
-  since, the form is refused, whatever the view has read. It keeps what was typed, shows what is
-  stored now, and can be sent again. If the typed values are stored already, the form succeeds, and
-  further writes of the view are refused.
+  since, the form is refused, even if the view has read the new values. It keeps what was typed,
+  shows what is stored now, and can be sent again. If the typed values are stored already, the form
+  succeeds, and further writes of the view are refused.
 
 A template must therefore show the hidden fields, as `{{ form }}` does. Taken values are errors at
 their fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,

@@ -5,7 +5,7 @@
 They are attributes of the library with two more methods: `clean` returns the value to store for a
 typed text, and `form_field` the field of a form. The account's model and the documents of
 `invoices` declare their values with them. Pages, commands and imports use them to clean values. A
-clean value stays the same if it is cleaned again.
+clean value does not change if it is cleaned again.
 
 `LongSelect` renders lists of choices, because they have hundreds of options, or are on pages that
 must be fast.

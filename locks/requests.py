@@ -218,7 +218,7 @@ def _held(versions: Sequence[str], more: str = "") -> _Under:
 
 
 def _unchanged(seen: Item) -> _Under:
-    """The condition that the record version is that of `seen`, whatever its type."""
+    """The condition that the record version is that of `seen`, which may have any type."""
     version = seen.get("recordVersionNumber")
     if version is None:
         return _condition(

@@ -7,5 +7,6 @@ from django.dispatch import Signal
 lock_awaited = Signal()
 
 #: A lease was lost before it was released. `sender` is the `Lease`'s class. Arguments: name (str):
-#: the lock's; reason (str): "late", not renewed in time, or "taken", broken or another's.
+#: the lock's; reason (str): "late" if it was not renewed in time, or "taken" if it was broken or
+#: another process has it.
 lease_lost = Signal()

@@ -18,11 +18,11 @@ A task that succeeds at the first attempt is enqueued, claimed, recorded and del
 unit each. Its record is made when it has finished. Each other step (a retry, a failure for good, a
 restart) moves the task to another place, in one transaction with its record.
 
-The place in the queue is the priority (000 is the highest) with the time when the task came there.
-A task that is not due yet has `d` with the time when it is due. Therefore, one query finds the
-tasks that can run, and reads no tasks that are not due or have finished. An id is the first place
-of its task, so a task without a record is found by its id. An id that follows from a request id is
-found by its record.
+The place in the queue is the priority (000 is the highest) with the time when the task was placed
+there. A task that is not due yet has `d` with the time when it is due. Therefore, one query finds
+the tasks that can run, and reads no tasks that are not due or have finished. An id is the first
+place of its task, so a task without a record is found by its id. An id that follows from a request
+id is found by its record.
 """
 
 from datetime import UTC, datetime

@@ -26,7 +26,7 @@ from outbox.framework import base
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """When an attempt that failed is repeated.
+    """The rule for repeating failed attempts.
 
     - `attempts`: the most attempts; with 1, a failed attempt is not repeated.
     - `delay`: the longest pause before the second attempt, in seconds. It is doubled for each

@@ -1,4 +1,4 @@
-"""Reads the environment strictly: whatever is missing or malformed is reported at once, by name.
+"""Reads the environment strictly: all missing or malformed variables are reported by name.
 
 django-environ reads `.env` and mail URLs. Its other parsers are not used: they read `maybe` as
 false, and a leading $ as a reference to another variable (one in fifty of Django's keys has one).

@@ -5,8 +5,8 @@ even one that a client invented, the part that the URL map calls `token` is hidd
 URL only has to give its parameter this name. In each text about a request, the values of the
 request's own secrets are hidden.
 
-This covers the handlers of `LOGGING`, whatever the levels of the loggers are. A server's own access
-log (granian's, a proxy's) is not covered: it writes paths unchanged.
+This covers the handlers of `LOGGING`, at all levels of the loggers. A server's own access log
+(granian's, a proxy's) is not covered: it writes paths unchanged.
 
 All lines that a page wrote have its HTTP request id: see `project.middleware.AnswerMiddleware`.
 

@@ -105,12 +105,12 @@ class AnswerMiddleware(MiddlewareMixin):
 
     The *HTTP request id* names one HTTP request: it is the `requestId` of log lines and the
     `X-Request-ID` of the answer, and nothing depends on it. It is not the `request_id` of a form
-    (`dynamo.forms`), which makes a registration or an invoice happen once, however often the form
-    is sent, and which is never logged.
+    (`dynamo.forms`), which makes a registration or an invoice happen once, even if the form is sent
+    several times, and which is never logged.
 
     An id is accepted only from our own proxies (`ACCOUNTS_TRUSTED_HOPS`), and only if it is a UUID,
     so that a client cannot put other text into log lines. A proxy may pass on the id of its client.
-    In this case, a client can only make two of its own requests look like one.
+    In this case, a client can only give two of its requests the same id.
 
     An answer for which the session was read depends on the visitor, whether signed in or not. A
     proxy or the browser must not cache it, because the browser would show it after the sign-out.

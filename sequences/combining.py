@@ -159,8 +159,8 @@ class Combiner(Generic[Key, Ask, Answer]):
     `decide` of each caller whose outcome is then known. Before it sends, it must leave out those
     whose `mark_sent` is False. The other callers share a later request with those that arrive in
     the meantime. It runs in the thread and under the deadline of one caller, the leader, and is
-    repeated until the leader is decided. An exception that it raises goes to the leader alone. The
-    next leader sends for the others, so it may be called again for a question that was answered.
+    repeated until the leader is decided. Only the leader gets an exception that it raises. The next
+    leader sends for the others, so it may be called again for a question that was answered.
 
     `prepare(key)` is called before each request. It may wait; callers that arrive in the meantime
     join.

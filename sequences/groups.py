@@ -167,8 +167,8 @@ class Group:
             Unavailable, Rejected, TableMissing: see `client.sending`.
         """
         refused = SeriesError()
-        # `true_head` finds this write by the head. Found by `self`, it would be part of a cycle of
-        # references, and the group would stay in memory until the garbage collector runs.
+        # `true_head` finds this write by the head. If it were found by `self`, it would be part of
+        # a cycle of references, and the group would be in memory until the garbage collector runs.
         self._write.add(Write(self._head, "Update", self._counter_update(), refused))
         issued = []
         for number, caller in self._numbered:

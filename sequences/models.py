@@ -89,7 +89,7 @@ def is_counter_of_series(name: str) -> bool:
 
 
 class Place(NamedTuple):
-    """Where a numbered item is stored."""
+    """The place where a numbered item is stored."""
 
     series: str
     number: int

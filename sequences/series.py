@@ -51,7 +51,7 @@ Key = tuple[type[NumberedModel], str]
 
 #: The most series that a process remembers. A forgotten series costs one more read.
 REMEMBERED_SERIES = 10_000
-#: The highest first number of a series, so that its numbers stay exact in every program.
+#: The highest first number of a series, so that its numbers are exact in every program.
 _LAST_START = 10**15 - 1
 #: The most bytes that a number in an item needs in addition to the 0 that it replaces.
 NUMBER_BYTES = 21

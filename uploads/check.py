@@ -150,10 +150,9 @@ def _is_done(row: Item | None) -> bool:
 
 
 def forget(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
-    """Delete the rows of these keys that have no object, with their parts; yield the keys that are
-    gone.
+    """Delete the rows of these keys without an object, and their parts. Yields the deleted keys.
 
-    A row stays if a process works on it, if it changes meanwhile, or if it cannot be read. If a
+    A row is kept if a process works on it, if it changes meanwhile, or if it cannot be read. If a
     process takes the row over while the parts are removed, it begins its upload again. Costs for
     each key 1 read unit, 1 write unit, 2 requests to S3 and 1 for each upload that is aborted; for
     each process that a row names, 1 read unit per second until it is known whether it is gone, at

@@ -133,7 +133,7 @@ class OpenFile:
             raise Unreadable(self.path, error.strerror or str(error)) from error
 
     def assert_unchanged(self) -> None:
-        """Check that the file is as it was when it was opened, and ends at its size.
+        """Check that the file has not changed since it was opened, and ends at its size.
 
         Raises:
             FileChanged: it was written to, renamed, linked, or given other permissions. These

@@ -121,8 +121,9 @@ class Job:
 
 
 def store(job: Job, run: Run) -> Result | Holder:
-    """Upload the file, or predict the result in a dry run. If another process may be working on it,
-    return the holder of its row.
+    """Upload the file, or predict the result in a dry run.
+
+    If another process may be working on it, return the holder of its row.
 
     A new small file costs 2 requests, 2 write units and 1 PutObject; one that was uploaded before
     1 request, 1 write unit and nothing in S3.

@@ -1,19 +1,19 @@
 """Links in mails: their tokens, and the links that confirm or change an email address.
 
 A token is signed, for one purpose, and valid for three days. The signature only proves that this
-site made the link, and when. What a link may do is decided by what is stored when it is followed.
-Therefore, a link works once, and only for its account and address.
+site made the link, and when. The values that are stored when a link is followed decide what it may
+do. Therefore, a link works once, and only for its account and address.
 
 A link to the account's address confirms it. It contains the account's `confirmation_id`, which
 changes with the address.
 
 A link to another address changes the account's address to that one. Until the link is followed, the
-account keeps its address and stores the new one with a random id. The new address stays free: a
-request does not reserve the address, and the page does not reveal whether an account has it. The
-first account whose link is followed gets the address. The link contains the account's key and that
-id. Therefore, the link works for this change only. Another change, a newer request or another
-password makes it void, and it does not work for a later account with the same key. The id becomes
-the `confirmation_id` of the changed account, so a link that is followed twice is recognized.
+account keeps its address and stores the new one with a random id. The new address is not reserved:
+anybody else can still take it, and the page does not reveal whether an account has it. The first
+account whose link is followed gets the address. The link contains the account's key and that id.
+Therefore, the link works for this change only. Another change, a newer request or another password
+makes it void, and it does not work for a later account with the same key. The id becomes the
+`confirmation_id` of the changed account, so a link that is followed twice is recognized.
 """
 
 import time
@@ -35,7 +35,7 @@ VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
 #: The purpose of a link.
 CONFIRM, CHANGE, SIGN_UP = "confirm", "email_change", "signup"
 
-#: How often a link's write is attempted while other requests change the account.
+#: The write of a link is attempted this many times while other requests change the account.
 ATTEMPTS = 5
 
 T = TypeVar("T")

@@ -83,8 +83,8 @@ def complete_sign_up(
 
     Raises:
         BadLink: the link is too old, or its account was deleted.
-        ValidationError, UsernameTaken, EmailTaken, Refused: see `services.register`. The sign-up
-            stays stored.
+        ValidationError, UsernameTaken, EmailTaken, Refused: see `services.register`. The sign-up is
+            kept.
         AccountRequestReused: another link of the same form made the account, with other values or
             another password.
     """

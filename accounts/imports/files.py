@@ -45,7 +45,7 @@ LINE_MAX_LENGTH = 100_000
 #: Spreadsheets write the usual separator of the country, or tabs in "Unicode text".
 SEPARATORS = ",;\t"
 
-#: How much of a header an error shows.
+#: An error shows this many characters of a header.
 _SHOWN_LETTERS = 200
 
 
@@ -76,7 +76,7 @@ class RowFile(ABC):
     columns: tuple[str, ...] = ()
 
     def __init__(self, path: Path, file: BufferedReader) -> None:
-        #: Where the rejected rows are written: `users.rejected.csv`.
+        #: The path of the rejected rows: `users.rejected.csv`.
         self.rejected = path.with_suffix(f".rejected{path.suffix}")
         self.line = 0
         self.fault = ""

@@ -181,7 +181,7 @@ def _batches(
 
 
 def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
-    """What `import_users` would do with `rows` now. Writes nothing.
+    """Yield the results that `import_users` would have with `rows` now. Writes nothing.
 
     Costs 2 requests per 50 rows and 3 read units per row; with a third unique attribute 2 per 33
     and 4. Keeps about 400 bytes per row in memory, to know which values earlier rows would take.

@@ -10,11 +10,11 @@ a slot.
 
 Right passwords give their slots back. Therefore, an attempt that finds no slot waits for a short
 time, unless the other attempts have failed. To save requests, only failures in the later half of
-the slots are noted: the earlier ones are usually over by then.
+the slots are noted. Usually, the earlier attempts have ended before.
 
 After a lost reply it is unknown whether the slot was counted, so another one is counted. The lost
-slot stays taken and may have been the last. In that case, the limit refuses an attempt too early. A
-second lost reply in a row raises `Unavailable`. Otherwise, an outage of a minute would take the
+slot remains taken and may have been the last. In that case, the limit refuses an attempt too early.
+A second lost reply in a row raises `Unavailable`. Otherwise, an outage of a minute would take the
 slots of an hour.
 """
 
@@ -47,12 +47,13 @@ _MOST_FAILURES = _WINDOW // _FAILURE
 #: A slot is not given back this soon before the end of its window, because its key may soon have :
 #: the next window.
 _NEAR_MS = 10_000
-#: How often a slot is tried for while windows end or are cleared.
+#: A slot is requested this many times while windows end or are cleared.
 _ATTEMPTS = 8
 
-#: How many attempts may wait for a slot in a process. Other pages need threads of the server, too.
+#: The most attempts that wait for a slot in a process. Other pages also need threads of the server.
 MOST_WAITING = 32
-#: How long a caller waits before it reads its window again. Each further wait is this much longer.
+#: A caller waits for this time before it reads its window again. Each further wait is longer by
+#: this.
 _LOOK_SECONDS = 0.05
 
 _waiting = PerProcess(lambda: Gate("a slot of a limit", MOST_WAITING, 0, per=0))
@@ -85,7 +86,7 @@ class Slot:
         self._add(-1)
 
     def note_failure(self) -> None:
-        """Tell waiting attempts that this slot stays taken.
+        """Tell waiting attempts that this slot will not be given back.
 
         Costs 1 request in the later half of the slots, else none; the same for the wider network.
         """
@@ -99,7 +100,7 @@ class Slot:
         cleared as well), 1 more request undoes it.
         """
         is_late = self.number > self.times // 2 and self.times < _MOST_FAILURES
-        # The window may have ended. The slot stays taken, which is better than an error after a
+        # The window may have ended. A slot that is not given back is better than an error after a
         # success.
         with suppress(ValueError, Unavailable):
             if (number < 0 or is_late) and self.ends_ms - _now_ms() >= _NEAR_MS:
@@ -213,7 +214,8 @@ class ClientLimit(Limit):
         """Take a slot of a client, and for IPv6 one of its /48, which costs as many requests.
 
         Raises:
-            TooManyAttempts: all are taken. If those of the /48 are, the client's slot stays taken.
+            TooManyAttempts: all are taken. If only those of the /48 are, the client's slot is not
+                given back.
             Unavailable, Busy: as `Limit.take`.
         """
         slot = super().take(subject, waits=waits)

@@ -149,7 +149,7 @@ class SessionEndView(FreshSignInMixin, ButtonView):
 class SessionsEndOthersView(FreshSignInMixin, ButtonView):
     """Ends all other sessions of the visitor's account.
 
-    If the visitor's own session has ended, the others stay.
+    If the visitor's own session has ended, the others are not ended.
     """
 
     return_to = "account_sessions"

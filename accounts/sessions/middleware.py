@@ -35,7 +35,7 @@ from dynamo.sessions import SessionStore
 
 _BACKEND = f"{AccountBackend.__module__}.{AccountBackend.__qualname__}"
 
-#: How long a page waits to record that its session was seen.
+#: A page waits at most for this time to record that its session was seen.
 NOTING_SECONDS = 0.5
 
 
@@ -84,7 +84,7 @@ T = TypeVar("T")
 
 
 def read_with_visitor(request: HttpRequest, read: Callable[[str], T]) -> T | None:
-    """What `read` returns for the key of the visitor's account; None if no user is signed in.
+    """The result of `read` for the key of the visitor's account; None if no user is signed in.
 
     If the visitor was not read yet, both are read at the same time, by the account cookie. If that
     names another account, `read` is called again.

@@ -12,8 +12,8 @@ because no form depends on the sessions.
 
 Code that does not read the map, such as `django.contrib.auth.get_user` or a websocket, compares the
 session auth hash, which contains the account's `sessionEpoch`. `end_all` and `end_others` draw a
-new epoch, so the sessions end for that code too. After `end`, a session stays valid there until it
-expires or until all sessions are ended.
+new epoch, so the sessions end for that code too. After `end`, a session is still valid there until
+it expires or until all sessions are ended.
 
 The map has at most `MOST` entries. With them the account's item, usually below 1 KB, is below
 16 KB. Sign-ins and changes of an account cost 1 write unit per KB of it: 2 for a user with three
@@ -49,7 +49,7 @@ ADDRESS_MAX_LENGTH = 45  # of an IPv6 address that contains an IPv4 one
 #: A session is marked as seen again only after this time.
 SEEN_EVERY_SECONDS = 5 * 60
 
-#: How often a write is attempted while other requests change the sessions of the account.
+#: A write is attempted this many times while other requests change the sessions of the account.
 ATTEMPTS = 20
 
 
@@ -160,9 +160,9 @@ def mark_seen(
 ) -> None:
     """Record that `session` was used now, and from where, unless that was recorded recently.
 
-    If the session has ended or another page recorded it first, nothing is written, and `user` stays
-    as it was read (with `write`: see `Transaction`). Costs 1 request and 1 write unit per KB every
-    five minutes.
+    If the session has ended or another page recorded it first, nothing is written, and `user` does
+    not change (with `write`: see `Transaction`). Costs 1 request and 1 write unit per KB every five
+    minutes.
     """
     now = datetime.now(UTC)
     entries = user.sessions_read()
@@ -224,7 +224,7 @@ def end_others(user: AbstractAccount, *, write: Transaction | None = None) -> No
     `end_all`.
 
     Raises:
-        StaleUser: the visitor's own session was ended meanwhile; the others stay as they were.
+        StaleUser: the visitor's own session was ended meanwhile. The others are not ended.
         StaleUser: as in `end_all`.
     """
     _end_all_but(user, user.session_id, write)

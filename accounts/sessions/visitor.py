@@ -1,4 +1,4 @@
-"""What Django's session stores of a sign-in: its id, and when the password was checked.
+"""The data of a sign-in in Django's session: its id, and the time when the password was checked.
 
 The id is not the session's key; see `accounts.sessions.services`.
 """
@@ -22,7 +22,7 @@ from dynamo import Transaction, joined
 _ID = "accounts.session"
 _CHECKED_AT = "accounts.checked_at"
 
-#: How long after a check of the password sensitive pages do not ask for it again.
+#: Sensitive pages do not ask for the password again for this time after a check.
 FRESH_SECONDS = 5 * 60
 
 

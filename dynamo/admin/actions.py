@@ -46,7 +46,7 @@ OVERTAKEN = _("It was changed after this page was opened, so nothing was done.")
 GONE = _("It was deleted after this page was opened.")
 NOTHING_DONE = _("There was nothing to do.")
 
-#: What an action calls.
+#: The function or method that an action calls.
 Function = Callable[..., object]
 #: The function of an action, its name and its description.
 Described = tuple[Function, str, str]

@@ -22,7 +22,7 @@ class SimpleAdminConfig(AppConfig):
 
     name = "dynamo.admin"
     label = "admin"
-    #: Where Django looks for the app's files, except for tags and models.
+    #: Django looks here for the app's files, except for tags and models.
     path = str(Path(django.__file__).parent / "contrib" / "admin")
     verbose_name = djangos_lazy("Administration")
     default_site = "dynamo.admin.sites.AdminSite"

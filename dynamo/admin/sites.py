@@ -156,7 +156,9 @@ class AdminSite(_AdminSite):
         return [Right(user, values)]
 
     def may_write(self, request: HttpRequest, item: object) -> bool:
-        """Whether the user of `request` may write `item`, whatever the permission and the page.
+        """Whether the user of `request` may write `item`.
+
+        This applies to all permissions and pages.
 
         Only a superuser may write the account of another member of staff, because a changed email
         address is enough to set a password by a reset link. `commit` checks this for each write.

@@ -182,7 +182,7 @@ class AbstractBaseUser(Model):
     # Writing --------------------------------------------------------------------------------------
 
     def same_account(self) -> Condition:
-        """The condition that the stored user is this one, whatever changed since it was read."""
+        """The condition that the stored user is this one, even if it changed since it was read."""
         return self._is_same_item_condition()
 
     def _implied(self, values: Mapping[str, object]) -> dict[str, object]:

@@ -291,7 +291,7 @@ class AbstractUser(AbstractBaseUser):
 
     @classmethod
     def needed(cls) -> tuple[str, ...]:
-        """The attributes, besides the password, that people type for a new user."""
+        """The attributes that people type for a new user, except the password."""
         return cls.USERNAME_FIELD, *cls.REQUIRED_FIELDS
 
     @classmethod

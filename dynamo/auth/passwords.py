@@ -23,14 +23,14 @@ from dynamo.runtime.processes import PerProcess
 #: Hashes at once in a process, which need 38 MiB. Two cores make about 80 hashes per second.
 AT_ONCE = 2
 
-#: How many hashes wait in a process, and how many of one client. A whole office may sign in at the
-#: same time.
+#: The most hashes that wait in a process, and the most of one client. A whole office may sign in at
+#: the same time.
 WAITING, WAITING_OF_CLIENT = 96, 30
 
 #: Longer passwords are refused before they are hashed.
 PASSWORD_MAX_LENGTH = 1024
 
-#: How long a page waits for its turn. The rest of its deadline is for its requests.
+#: A page waits for its turn for at most this time. The rest of its deadline is for its requests.
 WAIT_SECONDS = 3.0
 
 # Separate threads make the hashes, because glibc keeps the memory of a hash for the thread that

@@ -102,7 +102,10 @@ def check_new_username(name: str) -> None:
 
 
 def clean_new_username(text: str) -> str:
-    """A username that an account may get. Raises as `clean_username` and `check_new_username`."""
+    """A username that an account may get.
+
+    Raises the errors of `clean_username` and `check_new_username`.
+    """
     name = clean_username(text)
     check_new_username(name)
     return name

@@ -115,7 +115,7 @@ class DynamoCache(AltersData, BaseCache):
         timeout: Seconds = DEFAULT_TIMEOUT,
         version: Version = None,
     ) -> None:
-        """Store `value`, whatever is stored. Costs 1 request.
+        """Store `value`, and replace any stored value. Costs 1 request.
 
         Raises:
             CacheValueTooLarge: it is over 400 KB.
@@ -132,7 +132,7 @@ class DynamoCache(AltersData, BaseCache):
     ) -> bool:
         """Store `value` if `key` has a value now; else return False. Costs 1 request.
 
-        A deleted value does not come back, however late this write arrives.
+        A deleted value does not come back, even if this write arrives late.
 
         Raises:
             CacheValueTooLarge: it is over 400 KB.
@@ -211,9 +211,9 @@ class DynamoCache(AltersData, BaseCache):
         send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone})
 
     def incr(self, key: object, delta: int = 1, version: Version = None) -> int:
-        """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
+        """Add `delta` to the integer of `key` and return the sum. Keeps the expiry. 1 request.
 
-        The sum is exact, however many callers count at the same time.
+        The sum is exact even if many callers count at the same time.
 
         Raises:
             ValueError: `key` has no value, or one that is not an integer of up to 38 digits.
@@ -273,7 +273,7 @@ class DynamoCache(AltersData, BaseCache):
         _delete_all({self._stored_key(key, version) for key in keys})
 
     def clear(self) -> None:
-        """Delete all values of this LOCATION, with any KEY_PREFIX and VERSION; sessions stay.
+        """Delete all values of this LOCATION, with any KEY_PREFIX and VERSION, except sessions.
 
         Costs a Scan of the whole table (1 read unit per 4 KB of all items) and the deletion of each
         value. No page does this. A value that is set in the meantime may be deleted or kept.

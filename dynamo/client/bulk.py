@@ -19,7 +19,7 @@ from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import operation_ends_at
 from dynamo.wire.types import Answer, Item, Request
 
-#: How many segments of a table are read at the same time.
+#: The number of segments of a table that are read at the same time.
 SEGMENTS = 4
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from urllib3._base_connection import BaseHTTPConnection
 
 #: Addresses are used for this time before the name is looked up again. DynamoDB's records are valid
-#: for as long.
+#: for the same time.
 FRESH_SECONDS = 5.0
 
 #: Addresses are used for this time while the name server does not answer.
@@ -85,7 +85,7 @@ class _Pool(HTTPConnectionPool):
 class _Connection(HTTPConnection):
     """Looks up its host and tries its addresses, all within the connection time-out."""
 
-    #: When the connection was given back to its pool; infinity for a new connection.
+    #: The time when the connection was given back to its pool; infinity for a new connection.
     idle_since = math.inf
 
     def _new_conn(self) -> socket.socket:

@@ -60,7 +60,7 @@ class _LoaderWithoutRules(Loader):
 
 
 def session(signing: Credentials, region: str | None) -> Session:
-    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone.
+    """A session whose clients sign with `signing`. Its DynamoDB client is only for `region`.
 
     It is a session of botocore. One of boto3 has the same clients, but imports resources and S3
     transfers.

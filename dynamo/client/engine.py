@@ -59,7 +59,7 @@ STOP_SECONDS = 5.0
 PORT_RELEASE_SECONDS = 0.3
 POLL_SECONDS = 0.01
 
-#: The ports of engines. They are below the ports that the system gives to connections and to
+#: The range of ports for engines. It is below the ports that the system gives to connections and to
 #: servers without a fixed port, so that no other program gets one before the engine listens.
 #: Source: ip(7), ip_local_port_range.
 _PORTS = range(15_000, 32_000)

@@ -88,7 +88,7 @@ _MAX_HEAD = 65536
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _END_OF_LINE = re.compile(rb"\r?\n")
 
-#: How many bytes are received at most at once. Most answers are smaller.
+#: The most bytes that are received at once. Most answers are smaller.
 _PIECE = 65536
 
 
@@ -259,7 +259,7 @@ class _Reader:
 
     def __init__(self, sock: socket.socket) -> None:
         self._receive = sock.recv
-        #: What was received and not read yet.
+        #: The bytes that were received and not read yet.
         self._left = b""
 
     def until(self, end: re.Pattern[bytes]) -> bytes:

@@ -1,6 +1,6 @@
 """Which failures are retried, and for which requests.
 
-botocore retries by the kind of error alone. The request matters as well: an `ADD` whose reply was
+botocore considers only the kind of error. The request matters as well: an `ADD` whose reply was
 lost may have counted already. Therefore, botocore's own retries are off.
 """
 

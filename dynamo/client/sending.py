@@ -73,7 +73,7 @@ def reset() -> None:
 
 
 def is_unreachable() -> bool:
-    """Whether recent requests to DynamoDB failed because no connection or no reply came."""
+    """Whether recent requests to DynamoDB failed without a connection or a reply."""
     shared = _shared.made()
     return shared is not None and shared.breaker.is_open
 

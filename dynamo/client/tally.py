@@ -216,7 +216,7 @@ def table_names(request: Mapping[str, Any]) -> str:
 def consumed_units(
     operation: str, response: Mapping[str, object]
 ) -> list[tuple[str, float, float]]:
-    """Table, read units and write units for each table that the response names.
+    """The name, the read units and the write units of each table in the response.
 
     A refusal of DynamoDB names none.
     """

@@ -99,7 +99,7 @@ class Write:
     changes: Update | None = None
     #: The condition of an update or a check, so that another one can join it.
     condition: Condition | None = None
-    #: Whether the condition holds for a stored item, if that can be told from the item alone.
+    #: Whether the condition holds for a stored item, if only the item decides this.
     holds: Callable[[Item | None], bool] | None = None
     #: Whether a single write is also sent as a transaction, whose token recognizes it after a lost
     #: reply.

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 log = logging.getLogger("dynamo.commands")
 
-#: Commands print English whatever LANG says, because programs read their output.
+#: Commands print English with any LANG, because programs read their output.
 LANGUAGE = "en"
 
 # The exit codes that a shell shows for a program that a signal ended: 128 + SIGINT, 128 + SIGPIPE.
@@ -74,7 +74,7 @@ class DynamoCommand(BaseCommand):
     verbosity = 1
 
     def tell(self, text: str) -> None:
-        """Print what was done, unless `--verbosity 0`. Answers are printed in any case."""
+        """Print what was done, unless `--verbosity 0`. Results are always printed."""
         if self.verbosity:
             self.stdout.write(text)
 

@@ -24,7 +24,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def stop_on_signals() -> Iterator[threading.Event]:
     """The first Ctrl-C or TERM sets the event; a second one ends the process at once.
 
-    A signal that is ignored (a background job, `nohup`) stays ignored.
+    A signal that is ignored (a background job, `nohup`) is still ignored.
     """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -200,7 +200,7 @@ class Keyed(PlainModel):
 
     @classmethod
     def unique_names(cls) -> list[str]:
-        """The attributes that are unique alone."""
+        """The attributes that are unique by themselves."""
         return [key.names[0] for key in cls._unique_keys if len(key.names) == 1]
 
     @classmethod

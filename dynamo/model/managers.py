@@ -196,7 +196,7 @@ class Manager(AltersData, Items[M]):
         return self.get_queryset().iterator()
 
     def get_queryset(self) -> Items[M]:
-        """What `all` and `get` find; a subclass may return `self.page(…)`."""
+        """The items of `all` and `get`. A subclass may return `self.page(…)`."""
         return Items(self.model)
 
     def all(self) -> Items[M]:

@@ -161,7 +161,7 @@ class ItemObject(Keyed):
         ]
 
     def _key_as_name(self) -> str:
-        """What messages call the item if only its key is known."""
+        """The name of the item in messages if only its key is known."""
         key = self._key_values()
         shown = (item.hex() if isinstance(item, bytes) else str(item) for item in key)
         return f"{self._noun()} {', '.join(shown)}"
@@ -291,7 +291,7 @@ class ItemObject(Keyed):
     def is_same_item(self, stored: Item) -> bool:
         """Whether `stored` is this item, changed or not, and not another one with the same key."""
         version = self._version_of(self.stored)
-        # An item that was stored without a version is known by its key alone.
+        # An item without a version is only identified by its key.
         return version is None or is_later_version(self._version_of(stored), version)
 
     def is_as_read(self, stored: Item | None) -> bool:

@@ -28,7 +28,7 @@ from dynamo.wire.values import typed_value
 
 M = TypeVar("M")
 
-#: How often `get_or_create` looks for an item that others create and delete at the same time.
+#: `get_or_create` tries this many times while others create and delete the item.
 _ATTEMPTS = 10
 #: `create_many` takes this many items per worker at once, because `items` may be endless.
 _AHEAD = 25
@@ -43,7 +43,7 @@ class Created(Generic[M]):
 
 
 class DjangoCalls(Writable):
-    """Django's calls, for `Model`."""
+    """The calls of Django's ORM, for `Model`."""
 
     MultipleObjectsReturned = MultipleObjectsReturned
     objects: ClassVar[Manager[Any]] = Manager()

@@ -6,7 +6,7 @@
     Appointment.create(patient=ann)        # or patient=ann.pk; Patient.DoesNotExist
 
 The transaction of the item checks that its target exists: one ConditionCheck of 2 write units for
-each target whose key is set or changed, however many references name it. A target can be deleted
+each target whose key is set or changed, even if several references name it. A target can be deleted
 later.
 """
 

@@ -99,8 +99,8 @@ class Writable(Creatable):
     def _settle(self) -> None:
         """Take the values that the last `save` of this new object stored, if it had no answer.
 
-        The values that were set since then stay, for the next write. Without such values nothing is
-        read, because the same `save` recognizes its write. Costs 1 request and 1 read unit.
+        The values that were set since then are kept for the next write. Without such values nothing
+        is read, because the same `save` recognizes its write. Costs 1 request and 1 read unit.
         """
         if self.stored or self._unanswered is None:
             return

@@ -1,7 +1,7 @@
 """Deadlines: how long the requests of one operation, and of a whole page, are repeated.
 
-A page sends several requests in a row. If each of them used up a deadline of its own, the visitor
-would wait for the sum. Therefore, a page has one deadline, which all its operations share.
+A page sends several requests in a row. If each request had its own deadline, the visitor would wait
+for the sum. Therefore, a page has one deadline, which all its operations share.
 """
 
 import time
@@ -72,7 +72,7 @@ def page_is_over() -> bool:
 
 
 def page_seconds_left() -> float | None:
-    """How much time the page has left, at least 0; None outside a page."""
+    """The time that the page has left, at least 0; None outside a page."""
     ends_at = _page_ends_at.get()
     return None if ends_at is None else max(0.0, ends_at - time.monotonic())
 
@@ -112,7 +112,7 @@ def operation_ends_at() -> float:
 
 
 def seconds_until_recovery(began: float, last_began: float) -> float | None:
-    """How long a stalled transaction waits for its last attempt.
+    """The time until the last attempt of a stalled transaction.
 
     None if that was made, or would be too late. The first attempt was made at `began`, the latest
     one at `last_began` (`time.monotonic()`).

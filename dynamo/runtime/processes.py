@@ -91,7 +91,7 @@ class Background(Generic[Value]):
         self._stuck_seconds = stuck_seconds
         self._changed = threading.Condition()
         self._threads = 0
-        #: When the current call began; None if there is none.
+        #: The start time of the current call; None if there is none.
         self._began_at: float | None = None
         #: The number of calls that have ended, and the time of the last end (`time.monotonic()`).
         self.ended = 0

@@ -83,7 +83,7 @@ _CALLERS = {
     "from_db": "reads",
 }
 
-#: How many items of a table are read. Guard items are counted as well.
+#: The number of items of a table that are read. Guard items are counted as well.
 SAMPLE = 100
 
 _VALUES = {"S": {"S": "0"}, "N": {"N": "0"}, "B": {"B": b"0"}}

@@ -215,7 +215,7 @@ _Suspect = tuple[str, list[str], bool]
 
 @dataclass
 class Report:
-    """What a check found, sorted by key. `repaired` counts findings.
+    """The result of a check, sorted by key. `repaired` counts findings.
 
     `shared` counts the findings that no repair can settle: two items have the same value, and this
     one does not have its guard item.
@@ -318,8 +318,8 @@ def delete_guards(model: type[Model], names: str, progress: Progress = unseen) -
 def delete_damaged(model: type[Model], item: Item) -> bool:
     """Delete the stored `item` with its guard items, if all its attributes are as they were read.
 
-    The guard items of values that cannot be read stay: `checkunique --repair` deletes them. Returns
-    whether there are such values. Costs as `Model.delete`.
+    The guard items of values that cannot be read are kept: `checkunique --repair` deletes them.
+    Returns whether there are such values. Costs as `Model.delete`.
 
     Raises:
         Stale: it changed, or was deleted, since it was read.

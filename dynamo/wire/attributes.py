@@ -156,7 +156,7 @@ class FormAttribute(Attribute[Value]):
                     f"function that makes one: default=lambda: {item!r}."
                 ) from None
         super().__init__(hash_key=hash_key, range_key=range_key, null=null, attr_name=attr_name)
-        # Not passed to PynamoDB, which accepts only a few types of defaults.
+        # This is not passed to PynamoDB, which accepts only a few types of defaults.
         self.default, self.default_for_new = default, default_for_new
         self.label = label
         self.help_text = help_text

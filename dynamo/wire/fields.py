@@ -294,7 +294,7 @@ class Options:
 
     @cached_property
     def pk(self) -> models.CharField:
-        """Stands for the key, whatever its attributes are."""
+        """Stands for the key with all its attributes."""
         field: models.CharField = models.CharField("primary key", primary_key=True)
         field.set_attributes_from_name("pk")
         return field

@@ -34,7 +34,7 @@ class Address(TypedDict):
 
 
 class Reason(TypedDict, total=False):
-    """Why a request, or one action of a transaction, was refused."""
+    """The reason why a request, or one action of a transaction, was refused."""
 
     Code: str
     Message: str | None

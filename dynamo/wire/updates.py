@@ -34,7 +34,7 @@ Attributes = Sequence[tuple[str, str, Attribute]]
 #: A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`.
 Name = Any  # This is not a union, because a dictionary with only texts would not match it.
 
-#: The comparison of the values of a condition, by its operator.
+#: The functions that compare the values of a condition, by operator.
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -232,7 +232,7 @@ def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
 
 
 def _as_read(condition: Condition, defaults: list[tuple[str, Value]]) -> Any:
-    """The `condition` with these defaults; whether it is met, if it compares values alone."""
+    """The `condition` with these defaults; True or False if it compares only values."""
     values = [operand.value for operand in condition.values if isinstance(operand, Value)]
     if len(values) == len(condition.values):
         own, *others = map(canonical, values)

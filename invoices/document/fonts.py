@@ -173,7 +173,7 @@ def as_shown(char: str) -> str:
         return f"U+{ord(char):04X}"
     if category[0] == "M":
         return "\N{DOTTED CIRCLE}" + char
-    # The character is isolated, so that letters of scripts from right to left stay in order.
+    # The character is isolated, so that letters of scripts from right to left keep their order.
     return f"\N{FIRST STRONG ISOLATE}{char}\N{POP DIRECTIONAL ISOLATE}"
 
 

@@ -200,7 +200,10 @@ def _digested(part: Customer | Line | Draft) -> list[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Invoice(Contents):
-    """An issued invoice. `language` is the one it was issued in; its PDF stays in this language."""
+    """An issued invoice. `language` is the one in which it was issued.
+
+    Its PDF is always in this language.
+    """
 
     account: str
     number: int
@@ -331,7 +334,7 @@ def details_of(invoice: Invoice, readable: Callable[[date], str]) -> Iterator[tu
             yield str(item.label), text
 
 
-# What people type --------------------------------------------------------------------------------
+# The typed values ---------------------------------------------------------------------------------
 
 _CUSTOMER_FIELDS = {f"customer_{item.name}": item for item in fields_of(Customer) if item.is_typed}
 _OTHER_FIELDS = {item.name: item for item in fields_of(Contents) if item.is_typed}

@@ -45,7 +45,7 @@ LATE = timedelta(minutes=5)
 #: The bucket's lifecycle rule deletes files that are older.
 KEPT = timedelta(days=1)
 
-#: How long a link to S3 can be used. It is made when it is needed.
+#: A link to S3 is valid for this time. It is made when it is needed.
 LINK_SECONDS = 5 * 60
 
 PART_BYTES = 8 * 1024 * 1024

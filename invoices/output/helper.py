@@ -176,7 +176,7 @@ def _serve(parent: int) -> None:
     django.setup(set_prefix=False)
     let_pages_go_first()
     while True:
-        # The pipe stays open if a process that was forked from the parent has it, too.
+        # The pipe is still open if a process that was forked from the parent has it as well.
         while not pipe.poll(LOOK_SECONDS):
             if os.getppid() != parent:
                 return

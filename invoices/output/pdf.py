@@ -8,7 +8,7 @@ If an invoice has all values that EN 16931 requires, the electronic invoice is a
 ZUGFeRD).
 
 The template `invoice.typ` lays out the texts of `invoices.output.contents`. The PDF is in the
-language that the invoice was issued in, whatever the reader's language is.
+language in which the invoice was issued, not in the reader's.
 """
 
 import json

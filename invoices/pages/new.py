@@ -39,8 +39,8 @@ _NOT_TYPED = {keptforms.LEFT, "preview", "defaults"}
 class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form.
 
-    The form is sent to a URL with its request id (`?draft=`). There it is kept when its preview is
-    shown, so that each tab has its own.
+    The form is sent to a URL with its request id (`?draft=`). The form of this URL is kept when its
+    preview is shown, so that each tab has its own form.
     """
 
     template_name = "invoices/invoice_new.html"

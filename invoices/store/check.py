@@ -30,9 +30,9 @@ def check_invoices(
     `counts` has the number of invoices by status. `others["credits"]` has the labels of invoices
     whose state and credit note disagree.
 
-    Costs as `sequences.check_series`, and a scan of `invoicestates`; or, for one account, two
-    Queries for each of `YEARS`, also without a counter: a lost counter must be found, too. Besides,
-    for each suspect invoice 1 request and 6 read units.
+    Costs as much as `sequences.check_series` and a scan of `invoicestates`. For one account, it
+    costs two Queries for each of `YEARS`, also without a counter, because a lost counter must be
+    found. Each suspect invoice costs 1 request and 6 read units.
     """
     series = None if account is None else [series_of(account, year) for year in YEARS]
     with Spool() as claims:

@@ -47,7 +47,7 @@ from invoices.store.records import (
 
 VOID_REASON = SingleLine(_("Reason"), max_length=500, help_text=_("Printed on the invoice."))
 CREDIT_REASON = VOID_REASON.variant(help_text=_("Printed on the credit note."))
-#: When an invoice was paid.
+#: The day when an invoice was paid.
 PAID_ON = Day(_("Paid on"))
 
 #: The condition of an invoice that is not voided.
@@ -245,7 +245,7 @@ def _state_of(refusal: Refusal) -> InvoiceState:
     return InvoiceState.from_raw_data(refusal.stored or {})
 
 
-# What the operations check ------------------------------------------------------------------
+# The checks of the operations ----------------------------------------------------------------
 
 
 def _check_issued(account: str, label: str) -> Write:

@@ -74,8 +74,9 @@ class Command(DynamoCommand):
 def _forgotten(
     report: Report, destination: Destination, options: Mapping[str, object]
 ) -> list[str] | None:
-    """Delete what the options name, and remove it from the report. Returns None if no option is
-    given."""
+    """Delete what the options name, and remove it from the report.
+
+    Returns None if no option is given."""
     asked = [kind for kind in _FORGOTTEN if options[f"forget_{kind}"]]
     forgotten: list[str] = []
     for kind in asked:
