@@ -108,13 +108,8 @@ class ModelSerializer(serializers.ModelSerializer):
             return field_class, self.include_extra_kwargs(options, {"read_only": True})
         return field_class, options
 
-    def get_uniqueness_extra_kwargs(
-        self, _names: object, _declared: object, extra: object
-    ) -> tuple[object, dict[str, object]]:
-        return extra, {}
-
-    def get_validators(self) -> list[object]:
-        return [*(getattr(self.Meta, "validators", None) or [])]
+    def get_unique_together_constraints(self, _model: object) -> Iterable[Any]:
+        return ()
 
     def _view(self) -> "ModelMixin | None":
         """The view that shows and stores items by this serializer; None for another one."""
