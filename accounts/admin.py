@@ -520,7 +520,7 @@ class AccountAdmin(admin.ModelAdmin):
         try:
             context |= self.account_context(object_id)
         except self.model.DoesNotExist:
-            if log.actions:
+            if log:
                 messages.warning(request, _("This account was deleted."))
                 return redirect(self.url("history", self.model(object_id)))
         except DamagedItem:

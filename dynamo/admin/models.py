@@ -17,7 +17,6 @@ changed and never expire, even if the item is deleted.
 import hashlib
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -30,7 +29,7 @@ from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import DamagedItem
 from dynamo.model.base import Model
-from dynamo.model.pages import Results
+from dynamo.model.pages import Page, Results
 from dynamo.transactions import Transaction
 from dynamo.wire.attributes import TextAttribute
 from dynamo.wire.types import Item
@@ -179,17 +178,11 @@ def _damaged_entry(stored: Item, error: DamagedItem) -> LogEntry:
     return LogEntry(journal, entry_id, action=str(error), by="", by_name="")
 
 
-@dataclass(frozen=True)
-class Entries:
-    """Some entries, newest first. The next page begins at `before`, which is None at the end."""
-
-    actions: list[LogEntry]
-    before: str | None
-
-
-def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
+def list_entries(
+    journal: str, *, before: str | None = None, limit: int = PAGE_SIZE
+) -> Page[LogEntry]:
     """A page of the entries before the id `before`. Costs 1 request, 1 read unit per 4 KB."""
     below = LogEntry.id < before[:ID_MAX_LENGTH] if before else None
     stored = LogEntry.query(journal, below, scan_index_forward=False, limit=limit + 1)
     found: list[LogEntry] = list(Results(LogEntry, stored, _damaged_entry))
-    return Entries(found[:limit], found[limit - 1].id if len(found) > limit else None)
+    return Page(found[:limit], found[limit - 1].id if len(found) > limit else None)

@@ -304,7 +304,7 @@ class _NewestEntries:
         return self
 
     def __getitem__(self, some: slice) -> list[LogEntry]:
-        entries = list_entries(month_of(datetime.now(UTC))).actions
+        entries = list_entries(month_of(datetime.now(UTC)))
         return [entry for entry in entries if self.by in {None, entry.by}][some]
 
 

@@ -59,7 +59,7 @@ MOST_SCANS = 3
 
 
 @dataclass(frozen=True)
-class Page(Sequence[M]):
+class Page(Sequence[Value]):
     """Some items of a list, as a sequence.
 
     `next` is the cursor of the following items; None after the last one.
@@ -69,7 +69,7 @@ class Page(Sequence[M]):
     although `next` leads to more.
     """
 
-    items: list[M]
+    items: list[Value]
     next: str | None
     damaged: list[DamagedItem] = field(default_factory=list)
 
@@ -84,12 +84,12 @@ class Page(Sequence[M]):
         return len(self.items)
 
     @overload
-    def __getitem__(self, place: int) -> M: ...
+    def __getitem__(self, place: int) -> Value: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[M]: ...
+    def __getitem__(self, place: slice) -> list[Value]: ...
 
-    def __getitem__(self, place: int | slice) -> M | list[M]:
+    def __getitem__(self, place: int | slice) -> Value | list[Value]:
         return self.items[place]
 
     if not TYPE_CHECKING:

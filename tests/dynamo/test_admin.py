@@ -73,7 +73,7 @@ def browser_of(user: Clerk, **options: Any) -> Client:
 
 
 def entries(item: Any) -> list[LogEntry]:
-    return list_entries(journal_of(item)).actions
+    return list_entries(journal_of(item)).items
 
 
 def test_a_registered_model_is_added_listed_changed_and_deleted(
@@ -412,7 +412,7 @@ def test_only_a_superuser_writes_the_account_of_another_member_of_staff(
 
         stored = Clerk.get_or_none(other.pk)
         assert (stored is None or stored.email == NEW) is may_write
-        logged = list_entries(month_of(datetime.now(UTC))).actions
+        logged = list_entries(month_of(datetime.now(UTC))).items
         assert (user.pk in {item.by for item in logged}) is may_write
         if stored:
             stored.delete()
@@ -867,7 +867,7 @@ def test_a_page_of_the_project_logs_an_action_without_an_item_if_the_user_has_th
     with pytest.raises(PermissionDenied):
         commit()
 
-    [entry] = list_entries(month_of(datetime.now(UTC))).actions
+    [entry] = list_entries(month_of(datetime.now(UTC))).items
     assert (entry.action, entry.what, entry.by, entry.on) == ("count", "all", editor.pk, None)
 
 

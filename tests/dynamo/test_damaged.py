@@ -129,8 +129,8 @@ def test_a_damaged_entry_of_the_audit_log_is_listed_as_such() -> None:
 
     entries = list_entries("2026-11", limit=1)
 
-    assert "is damaged: reason" in str(entries.actions[0].label)
-    assert [action.label for action in list_entries("2026-11", before=entries.before).actions] == [
+    assert "is damaged: reason" in str(entries[0].label)
+    assert [action.label for action in list_entries("2026-11", before=entries.next).items] == [
         "Added"
     ]
 

@@ -398,12 +398,12 @@ def test_the_audit_log_is_shown_newest_first_page_by_page(client: Any, bob: User
     reasons = [f"Reason {number} {item}" for number in (2, 1, 0) for item in "ba"]
 
     page = list_entries(journal_of(bob), limit=4)
-    rest = list_entries(journal_of(bob), before=page.before, limit=4)
+    rest = list_entries(journal_of(bob), before=page.next, limit=4)
 
-    assert [action.reason for action in page.actions + rest.actions] == reasons
-    assert (len(rest.actions), rest.before) == (2, None)
+    assert [action.reason for action in page.items + rest.items] == reasons
+    assert (len(rest), rest.next) == (2, None)
     for path in ("/admin/record/", f"{below(bob)}history/"):
-        text = Page(client.get(path, {"before": page.actions[2].id})).text
+        text = Page(client.get(path, {"before": page[2].id})).text
         assert [reason in text for reason in reasons] == [False] * 3 + [True] * 3
 
 

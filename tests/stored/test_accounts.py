@@ -171,9 +171,9 @@ def test_the_commands_read_what_is_stored(stored: Stored) -> None:
 def test_staff_see_the_audit_log_and_can_act_on_stored_accounts(stored: Stored) -> None:
     stored_actions = map(LogEntry.from_raw_data, stored.items("auditlog"))
     months = {month_of(action.at) for action in stored_actions}
-    listed = [action for month in months for action in list_entries(month).actions]
+    listed = [action for month in months for action in list_entries(month).items]
     assert sorted(action.action for action in listed) == ["breakLock", "deactivate", "endSessions"]
-    [deactivation] = list_entries(journal_of(User(stored.pk("eve")))).actions
+    [deactivation] = list_entries(journal_of(User(stored.pk("eve")))).items
     assert (deactivation.by, deactivation.reason) == (stored.pk("fay"), "Spam")
 
     fay = acting(User.get(stored.pk("fay")))
