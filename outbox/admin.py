@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from dynamo import Page, Transaction, admin
 from dynamo.admin.changelist import ChangeList, Filter
-from dynamo.admin.identity import DamagedRow
+from dynamo.admin.identity import as_row
 from outbox.backend import all_queues, partitions
 from outbox.exceptions import NotFailed
 from outbox.framework import TaskResultDoesNotExist
@@ -61,7 +61,7 @@ class TaskAdmin(admin.ModelAdmin):
         """Without a filter, the first tasks of all partitions, with one request for each."""
         if changelist.query or changelist.source is not None:
             return super().get_page(request, changelist)
-        return Page([*islice(stored_tasks(damaged=DamagedRow), self.list_per_page)], None)
+        return Page([*islice(stored_tasks(damaged=as_row), self.list_per_page)], None)
 
     def get_search_results(
         self, request: HttpRequest, search_term: str, after: str | None = None

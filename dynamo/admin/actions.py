@@ -29,11 +29,11 @@ from django.utils.translation import (
 from django.views.decorators.debug import sensitive_post_parameters
 
 from dynamo.admin.changelist import ListAdmin
-from dynamo.admin.identity import DamagedRow, id_of, id_of_key, name_of, with_id
+from dynamo.admin.identity import as_row, id_of, id_of_key, name_of, with_id
 from dynamo.admin.models import LogEntry, label_of
 from dynamo.admin.options import Context, user_of
 from dynamo.client import bulk
-from dynamo.exceptions import ErrorWithValues, Stale
+from dynamo.exceptions import DamagedItem, ErrorWithValues, Stale
 from dynamo.forms import M
 from dynamo.model.base import Model
 from dynamo.transactions import Transaction
@@ -269,8 +269,8 @@ class ActionAdmin(ListAdmin[M]):
         allowed = self.has_delete_permission if is_deletion else self.has_view_or_change_permission
         items = self._selected([object_id])
         obj = items[object_id]
-        if isinstance(obj, DamagedRow):
-            return self._damaged(request, obj.error)
+        if isinstance(obj, DamagedItem):
+            return self._damaged(request, obj)
         if not allowed(request, obj):
             raise PermissionDenied
         actions = self.get_actions(request)
@@ -287,7 +287,7 @@ class ActionAdmin(ListAdmin[M]):
         self,
         request: HttpRequest,
         action: Described,
-        items: dict[str, M | DamagedRow | None],
+        items: dict[str, M | DamagedItem | None],
         back: str,
     ) -> HttpResponse:
         """Ask for confirmation of an action, or run it item by item and report each result."""
@@ -338,16 +338,16 @@ class ActionAdmin(ListAdmin[M]):
         own = self.delete_confirmation_template if is_deletion else None
         return self._render(request, "confirm.html", own, context)
 
-    def _selected(self, keys: Sequence[str]) -> dict[str, M | DamagedRow | None]:
-        """The items by their id; None for one that is absent, a DamagedRow for a damaged one.
+    def _selected(self, keys: Sequence[str]) -> dict[str, M | DamagedItem | None]:
+        """The items by their id; None for one that is absent, the error of a damaged one.
 
         Costs 1 request for 100 items.
         """
         wanted = {key: with_id(self.model, key) for key in dict.fromkeys(keys)}
-        found: dict[str, M | DamagedRow | None] = dict.fromkeys(wanted)
+        found: dict[str, M | DamagedItem | None] = dict.fromkeys(wanted)
         addresses = [item._key() for item in wanted.values() if item is not None]
         for stored in bulk.read_batches(self.model.table(), addresses):
-            for item in self.model._objects_of([stored], damaged=DamagedRow):
+            for item in self.model._objects_of([stored], damaged=as_row):
                 found[id_of_key(self.model, stored)] = item
         return found
 
@@ -356,14 +356,14 @@ class ActionAdmin(ListAdmin[M]):
         request: HttpRequest,
         name: str,
         function: Function,
-        item: M | DamagedRow | None,
+        item: M | DamagedItem | None,
         seen: object,
         reason: str,
     ) -> tuple[int, str]:
         """Run an action on one item. Returns the level and the text of the message about it."""
         if item is None:
             return messages.WARNING, str(GONE)
-        if isinstance(item, DamagedRow):
+        if isinstance(item, DamagedItem):
             return messages.ERROR, str(item)
         is_deletion = name == DELETE
         write = Transaction()

@@ -22,7 +22,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as djangos_text
 from django.views.decorators.debug import sensitive_post_parameters
 
-from dynamo.admin.identity import DamagedRow, id_of, name_of
+from dynamo.admin.identity import as_row, id_of, name_of
 from dynamo.admin.options import Column, Context, Options
 from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.forms import M
@@ -166,7 +166,7 @@ class ChangeList:
             for name in shown
             if isinstance(name, str) and (admin := self.model_admin.admin_of(request, name))
         }
-        rows = [item for item in self.result_list if not isinstance(item, DamagedRow)]
+        rows = [item for item in self.result_list if not isinstance(item, DamagedItem)]
         keys: dict[type[Model], set[str]] = {}
         for name, model in models.items():
             keys.setdefault(model, set()).update(filter(None, (getattr(row, name) for row in rows)))
@@ -269,7 +269,7 @@ class ListAdmin(Options[M]):
         if changelist.query:
             return self.get_search_results(request, changelist.query, changelist.after)
         if changelist.source is None:
-            return scan_page(self.model, self.list_per_page, changelist.after, DamagedRow)
+            return scan_page(self.model, self.list_per_page, changelist.after, as_row)
         source = changelist.source
         value = changelist.partition
         return self._partition(source, value, changelist.after, descending=changelist.descending)
@@ -297,8 +297,9 @@ class ListAdmin(Options[M]):
             begins = [item.begins for item in before]
             for item in page:
                 # An earlier field may have found it on a previous page.
-                if not any(begin(item.stored, search_term) for begin in begins):
-                    found.setdefault(item if isinstance(item, DamagedRow) else id_of(item), item)
+                stored = getattr(item, "stored", {})
+                if not any(begin(stored, search_term) for begin in begins):
+                    found.setdefault(item if isinstance(item, DamagedItem) else id_of(item), item)
             if page.next:
                 return Page(list(found.values()), f"{number}.{page.next}")
             cursor = ""
@@ -341,7 +342,7 @@ class ListAdmin(Options[M]):
         except self.model.DoesNotExist:
             return []
         except DamagedItem as error:
-            return [DamagedRow({}, error)]
+            return [error]
 
     def _partition(
         self, source: Source, text: object, after: str | None, *, descending: bool = False
@@ -359,7 +360,7 @@ class ListAdmin(Options[M]):
 
     def _page_options(self, after: str | None) -> dict[str, Any]:
         limit = self.list_per_page
-        return {"after": after, "limit": limit, "scope": "admin", "damaged": DamagedRow}
+        return {"after": after, "limit": limit, "scope": "admin", "damaged": as_row}
 
     def count_note(self, request: HttpRequest) -> object:
         """The text about the number of items.

@@ -63,14 +63,9 @@ def name_of(item: Model, *, is_new: bool = False) -> str:
     return item._key_as_name()
 
 
-class DamagedRow:
-    """Represents an item of a list that cannot be read."""
-
-    def __init__(self, item: Item, error: DamagedItem) -> None:
-        self.stored, self.error = item, error
-
-    def __str__(self) -> str:
-        return str(self.error)
+def as_row(_stored: Item, error: DamagedItem) -> DamagedItem:
+    """What lists have in place of an item that cannot be read: the error that says so."""
+    return error
 
 
 class TemplateItem:

@@ -93,12 +93,9 @@ class LogEntry(PlainModel):
     @property
     def content_type(self) -> object:
         """The text that index pages show below the item: the project's action, or the model."""
-        options = (getattr(model, "_meta", None) for model in all_models())
-        label = self.model_label
-        names = (
-            option.verbose_name for option in options if option and option.label_lower == label
-        )
-        return SimpleNamespace(name=self.labels.get(self.action) or next(names, self.action))
+        named = {model._meta.label_lower: model._meta.verbose_name for model in all_models()}
+        name = named.get(str(self.model_label), self.action)
+        return SimpleNamespace(name=self.labels.get(self.action, name))
 
     def get_change_message(self) -> str:
         """What was done, in the words of contrib.admin."""

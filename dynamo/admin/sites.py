@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.contrib.admin import sites as contribs
 from django.contrib.auth import update_session_auth_hash
@@ -297,15 +297,11 @@ class AdminSite(_AdminSite):
 class _NewestEntries:
     """The methods of a QuerySet that contrib.admin's tag calls."""
 
-    by: str | None = None
-
-    def filter(self, *, user__pk: str) -> Self:
-        self.by = user__pk
-        return self
+    def filter(self, *, user__pk: str) -> list[LogEntry]:
+        return [entry for entry in self[:] if entry.by == user__pk]
 
     def __getitem__(self, some: slice) -> list[LogEntry]:
-        entries = list_entries(month_of(datetime.now(UTC)))
-        return [entry for entry in entries if self.by in {None, entry.by}][some]
+        return list_entries(month_of(datetime.now(UTC))).items[some]
 
 
 #: The site of the project, which `default_site` of its AppConfig replaces.

@@ -7,7 +7,7 @@ from django.contrib.admin.templatetags import admin_list as contribs
 from django.utils.html import format_html
 
 from dynamo.admin.changelist import ChangeList
-from dynamo.admin.identity import DamagedRow
+from dynamo.exceptions import DamagedItem
 
 register = template.Library()
 register.tags.update(contribs.register.tags)
@@ -25,7 +25,7 @@ def result_list(cl: ChangeList) -> dict[str, object]:
         "num_sorted_fields": len(cl.get_ordering_field_columns()),
         "results": [
             [format_html(row, len(cl.list_display), item)]
-            if isinstance(item, DamagedRow)
+            if isinstance(item, DamagedItem)
             else list(_contribs.items_for_result(cl, item, None))
             for item in cl.result_list
         ],
