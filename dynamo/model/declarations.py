@@ -10,19 +10,14 @@ from django.db.models.fields import AutoFieldMixin
 from django.db.models.manager import BaseManager
 from pynamodb.attributes import Attribute, MapAttribute
 from pynamodb.indexes import Index
-from pynamodb.models import Model as PynamoModel
+from pynamodb.models import MetaProtocol, Model as PynamoModel
 
 from dynamo.model.unique import Unique
 from dynamo.wire.attributes import nearest_or_all
 
 #: The options in `Meta` of a model, and of an index.
 MODEL_OPTIONS = (
-    "table_name",
-    "guard_table",
-    "verbose_name",
-    "verbose_name_plural",
-    "permissions",
-    "abstract",
+    "table_name guard_table verbose_name verbose_name_plural permissions abstract".split()
 )
 INDEX_OPTIONS = ("projection", "index_name")
 #: The names that PynamoDB adds to `Meta` of an index.
@@ -34,8 +29,8 @@ _BILLING = "manage.py createtables, whose tables are billed on demand"
 _CREDENTIALS = "AWS's usual variables and profiles"
 _TEMPLATE = "the template of manage.py cloudformation"
 _METHODS = "class methods of the model"
-#: What to use instead of options of Django's `Meta`.
-_DJANGOS_OPTIONS = {
+#: What to use instead of options of Django's or PynamoDB's `Meta`.
+_INSTEAD_OF_OPTIONS = {
     "app_label": "the app that contains the module",
     "base_manager_name": _METHODS,
     "constraints": _UNIQUE,
@@ -54,26 +49,20 @@ _DJANGOS_OPTIONS = {
     "proxy": "a subclass with the same table_name",
     "swappable": "another class, which the project imports",
     "unique_together": _UNIQUE,
-}
-#: What to use instead of PynamoDB's options, if there is something. These are only warnings,
-#: because models that were written for PynamoDB have them.
-_PYNAMODBS_OPTIONS = {
     "aws_access_key_id": _CREDENTIALS,
     "aws_secret_access_key": _CREDENTIALS,
     "aws_session_token": _CREDENTIALS,
     "billing_mode": _BILLING,
-    "connect_timeout_seconds": "",
-    "extra_headers": "",
     "host": "AWS_ENDPOINT_URL_DYNAMODB",
     "max_pool_connections": "DYNAMODB_MAX_CONNECTIONS",
-    "max_retry_attempts": "",
     "read_capacity_units": _BILLING,
-    "read_timeout_seconds": "",
     "region": "AWS_REGION",
     "stream_view_type": _TEMPLATE,
     "tags": _TEMPLATE,
     "write_capacity_units": _BILLING,
 }
+#: PynamoDB's options are only warnings, because models that were written for PynamoDB have them.
+_PYNAMODBS_OPTIONS = MetaProtocol.__annotations__.keys() - {"table_name"}
 
 #: What to use instead of an object of Django in the body of a class. The nearest base class counts.
 _INSTEAD: dict[type, str] = {
@@ -114,7 +103,7 @@ def check_meta(
     for name in {name: None for part in parts for name in vars(part)}:
         if name in options or name.startswith("__") or name == _ADDED:
             continue
-        instead = (_DJANGOS_OPTIONS | _PYNAMODBS_OPTIONS).get(name) or nearest_or_all(name, options)
+        instead = _INSTEAD_OF_OPTIONS.get(name) or nearest_or_all(name, options)
         text = f"{noun}.{name} has no effect. Use {instead}."
         if name not in _PYNAMODBS_OPTIONS:
             raise TypeError(text)
