@@ -396,10 +396,13 @@ class PlainModel(PynamoModel):
             value = self.attribute_values.get(name)
             typed = None
             if value is not None:  # most attributes of an account have no value
-                if isinstance(attribute, (ListAttribute, MapAttribute)):
-                    whole = cast(Item, super().serialize(null_check))
-                    return {name: canonical_of(name, typed) for name, typed in whole.items()}
-                typed = typed_value(attribute, value)
+                if null_check or not isinstance(attribute, (ListAttribute, MapAttribute)):
+                    typed = typed_value(attribute, value)
+                else:
+                    nested = as_typed(
+                        attribute.attr_type, attribute.serialize(value, null_check=False)
+                    )
+                    typed = canonical_of(stored_name, nested)
             if typed:
                 item[stored_name] = typed
             elif null_check and not attribute.null:
