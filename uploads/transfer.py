@@ -391,22 +391,29 @@ class _Storing:
 
     def _give_back(self, *, keep_parts: bool) -> None:
         claim = self._claim
+        has_parts = bool(claim.upload_id) or not claim.is_only_upload
         try:
-            if keep_parts and (claim.upload_id or not claim.is_only_upload):
+            if (keep_parts and has_parts) or not self._are_parts_removed():
                 claims.release(claim)
-                return
-            with suppress(s3.BucketMissing):  # its parts are gone too
-                self._abort()
-                self._abort_others()
-            claims.delete(claim)
+            else:
+                claims.delete(claim)
         except LeaseLost:
             return  # the row may name another process, which then handles the upload
-        except StorageFailed as error:
-            log.warning("The parts of %s stay in the bucket: %s", printable(claim.url), error)
-            claims.release(claim)
         except DynamoError as error:
             # The row names our lock until that is removed at the end of the run.
             log.warning("The claim of %s stays: %s", printable(claim.url), error)
+
+    def _are_parts_removed(self) -> bool:
+        """Remove all parts of the key. If S3 refuses, the next run removes them."""
+        try:
+            with suppress(s3.BucketMissing):  # its parts are gone too
+                self._abort()
+                self._abort_others()
+        except StorageFailed as error:
+            url = printable(self._claim.url)
+            log.warning("The parts of %s stay in the bucket: %s", url, error)
+            return False
+        return True
 
 
 def _equal_object(file: OpenFile, bucket: str, key: str) -> s3.Found | None:

@@ -122,6 +122,30 @@ def test_a_file_that_changes_leaves_no_multipart_upload(storage: Storage, notice
     storage.assert_untouched(file)
 
 
+@pytest.mark.parametrize("lost", [None, DropReply(), CloseBefore()], ids=str)
+def test_parts_that_a_run_may_not_remove_are_removed_by_the_next_run(
+    storage: Storage, proxy: FaultProxy, impatient: float, lost: Fault | None
+) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
+    change = Path(file.path).touch
+    changed = S3Answer(400, "BadDigest")
+    storage.proxy.plan("UploadPart", changed, times=99, when=lambda _seen: change() is None)
+    storage.proxy.plan("AbortMultipartUpload", S3Answer(403, "AccessDenied"))
+    if lost:
+        proxy.plan("UpdateItem", lost, times=10**6, when=lambda body: not set_by(body))
+
+    [result] = storage.upload(file).results
+
+    assert result.reason == "The file changed while it was read"
+    assert storage.open_uploads() == ["in/a"]
+    row = storage.row(file)
+    assert row is not None
+    for item in (storage.proxy, proxy):
+        item.forget()
+    assert storage.upload(file).outcomes == ["uploaded"]
+    storage.assert_stored([file])
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
