@@ -3,8 +3,9 @@
 LockError           a `dynamo.DynamoError`
 ├── BadLockName     a lock cannot have this name
 ├── LockTaken       another process held the lock until the wait ended
-├── LeaseLost the lease has ended, so another process may hold the lock ├── UnknownLock there is no
-lock with this name └── LockChanged the lock has another holder than the one to break
+├── LeaseLost       the lease is over: another process may hold the lock
+├── UnknownLock     there is no lock with this name
+└── LockChanged     the lock has another holder than the one that was to be broken
 """
 
 import math

@@ -2,11 +2,13 @@
 
 locks
     key (S)                      the lock's name
-    ownerName (S) the current or last holder leaseDuration (S) milliseconds, as decimal text; none
-    in a claim, which never expires recordVersionNumber (S) a UUID, a new one with each acquisition
-    and renewal isReleased (S) "1" if it was released, otherwise absent data (B) bytes of the last
-    holders fencingToken (N) rises with each of our acquisitions renewedAt (S) the holder's time of
-    day at its last renewal, for display only
+    ownerName (S)                the holder, or the last one
+    leaseDuration (S)            milliseconds, as decimal text; none in a claim, which never expires
+    recordVersionNumber (S)      a UUID, a new one with each acquisition and renewal
+    isReleased (S)               "1" if it was released, otherwise absent
+    data (B)                     bytes of the last holders
+    fencingToken (N)             rises with each of our acquisitions
+    renewedAt (S)                the holder's time of day at its last renewal, for display only
 
 That client acquires with PutItem, so it drops `fencingToken` and `renewedAt`.
 

@@ -5,9 +5,10 @@ OutboxError            a `dynamo.DynamoError`
 ├── TaskTooSlow        the task had not ended when the time of its function on Lambda was over
 ├── InvalidReturnValue the task ran, but what it returned cannot be stored
 ├── UnknownTask        the function of a stored task does not exist any more
-├── UnknownQueue a worker was given a queue that is not in TASKS ├── NotFailed a task to restart or
-discard has not failed for good ├── NotFinished `context.finish` was called, but its transaction was
-not committed └── WorkerLost a worker died, or did not renew its lease, while it ran the task
+├── UnknownQueue       a worker is to run a queue that is not in TASKS
+├── NotFailed          a task that is to be restarted or discarded has not failed for good
+├── NotFinished        `context.finish` was called, but its transaction was not committed
+└── WorkerLost         a worker died, or stood still for too long, while it ran the task
 """
 
 from dynamo.exceptions import DynamoError

@@ -73,12 +73,17 @@ def void(
     Costs 2 requests, 6 read and 6 write units for an invoice of up to 1 KB. After `Unavailable`, a
     second call shows whether the first one voided it.
 
-    Raises (the first two at once, AlreadySent at once or at the commit, the others at the commit):
-        ValidationError: the reason is empty, too long, or cannot be printed. UnknownInvoice: the
-        account has no such invoice. IsCreditNote: a credit note cannot be voided. AlreadyVoided: it
-        was voided before. AlreadyCredited: a credit note cancels it. AlreadyPaid: it is marked as
-        paid. AlreadySent: a mail with it may have arrived, or is being sent. DamagedItem: its
-        stored item is damaged. Unavailable: no answer in time; it may be voided.
+    Raises (the first two at once, AlreadySent at once or, as the others, when the transaction is
+    refused):
+        ValidationError: the reason is empty, too long, or cannot be printed.
+        UnknownInvoice: the account has no such invoice.
+        IsCreditNote: a credit note cannot be voided.
+        AlreadyVoided: it was voided before.
+        AlreadyCredited: a credit note cancels it.
+        AlreadyPaid: it is marked as paid.
+        AlreadySent: a mail with it may have arrived, or is being sent.
+        DamagedItem: its stored item is damaged.
+        Unavailable: no answer in time; it may be voided.
     """
     values = {
         "status": "voided",
