@@ -156,8 +156,7 @@ class DetailMixin(_ModelMixin[M]):
         wanted = self._wanted()
         if self.query_pk_and_slug and self.slug_url_kwarg in self.kwargs:
             wanted[self.get_slug_field()] = self.kwargs[self.slug_url_kwarg]
-        item: M = get_object_or_404(model, **wanted)
-        return item
+        return get_object_or_404(model, **wanted)
 
     def _wanted(self) -> dict[str, Any]:
         """The values in the URL that identify the item: its key, or the unique value."""
@@ -324,8 +323,7 @@ class PartitionMixin(_View):
     def _partition_page(self, values: Mapping[str, object], **options: Any) -> Page[Any]:
         key = tuple(values.values())
         source = self.index or self._model()
-        page: Page[Any] = source.page(key if len(key) > 1 else key[0], **options)
-        return page
+        return source.page(key if len(key) > 1 else key[0], **options)
 
 
 class ListMixin(PartitionMixin, _ModelMixin[M]):

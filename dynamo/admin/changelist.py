@@ -100,7 +100,6 @@ class ChangeList:
         self.opts = self.lookup_opts = opts = model_admin.opts
         self.search_fields = model_admin.get_search_fields(request)
         self.search_help_text = model_admin.search_help_text
-        self.list_per_page = model_admin.list_per_page
         # An item read from an index may lack attributes that its `__str__` needs.
         of_item: Column = display(lambda item: name_of(item), description=opts.verbose_name)
         shown = model_admin.get_list_display(request)

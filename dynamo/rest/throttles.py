@@ -37,8 +37,7 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
     def _count(self, key: str) -> int:
         for _attempt in range(_ATTEMPTS):
             with suppress(ValueError):
-                counted: int = self.cache.incr(key)
-                return counted
+                return self.cache.incr(key)
             # The last window has ended. If requests are sent at the same time, one of them begins
             # the next window.
             first = math.ceil(self.timer() + self.duration) * _WINDOW + 1

@@ -233,8 +233,7 @@ class ModelMixin(PartitionMixin):
             raise ImproperlyConfigured(
                 f"{type(self).__name__}.pagination_class must be a CursorPagination of dynamo.rest."
             )
-        items: list[Model] = super().paginate_queryset(queryset)
-        return items
+        return super().paginate_queryset(queryset)
 
     @property
     def model(self) -> type[Model]:

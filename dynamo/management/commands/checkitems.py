@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -32,18 +33,11 @@ class Command(DynamoCommand):
         )
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
-    def handle(
-        self,
-        *args: object,
-        model: type[PlainModel],
-        delete: list[str] | None,
-        interactive: bool,
-        **options: object,
-    ) -> None:
-        if delete is None:
-            self._list(model, as_json=bool(options["json"]))
+    def handle(self, *args: object, **options: Any) -> None:
+        if options["delete"] is None:
+            self._list(options["model"], as_json=options["json"])
         else:
-            self._delete(model, delete, ask=interactive)
+            self._delete(options["model"], options["delete"], ask=options["interactive"])
 
     def _list(self, model: type[PlainModel], *, as_json: bool) -> None:
         count = 0

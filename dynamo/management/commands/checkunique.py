@@ -62,19 +62,12 @@ class Command(DynamoCommand):
             "are its attributes as stored, such as email or club,card",
         )
 
-    def handle(
-        self,
-        *args: object,
-        removed: str | None,
-        repair: bool,
-        model: type[Model] | None = None,
-        **options: object,
-    ) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Check and print; exit with code 1 if something is still wrong."""
-        self.model = model or self.model
-        if removed:
+        self.model, repair = options.get("model", self.model), options["repair"]
+        if options["removed"]:
             try:
-                deleted = delete_guards(self.model, removed)
+                deleted = delete_guards(self.model, options["removed"])
             except ValueError as error:
                 raise CommandError(f"{error} Release the code without it first.") from error
             self.tell(f"{quantity(deleted, 'guard')} deleted.")

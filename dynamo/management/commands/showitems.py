@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -31,14 +32,8 @@ class Command(DynamoCommand):
         parser.add_argument("--limit", type=positive, default=25, help="25 unless given")
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
-    def handle(
-        self,
-        *args: object,
-        model: type[PlainModel],
-        limit: int,
-        partition: str | None,
-        **options: object,
-    ) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
+        model, limit, partition = options["model"], options["limit"], options["partition"]
         if partition is None:
             found = model.scan(limit=limit + 1)
         else:
@@ -51,7 +46,7 @@ class Command(DynamoCommand):
                 ) from error
             found = model.query(key, limit=limit + 1)
         page = list(Results(model, found, lambda _item, error: error))
-        self._print(model, page[:limit], as_json=bool(options["json"]))
+        self._print(model, page[:limit], as_json=options["json"])
         if len(page) > limit:
             self.stderr.write("There are more: give another --limit.", lambda line: line)
 
