@@ -19,7 +19,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from dynamo import DateAttribute, DecimalAttribute, IntegerAttribute, inputs
@@ -178,14 +177,6 @@ class Flag(InputAttribute[bool]):
 
     def form_field(self, **_changes: object) -> forms.Field:
         return forms.BooleanField(label=self.label, help_text=self.help_text, required=False)
-
-
-def _email(text: str) -> str:
-    validate_email(text)
-    return text
-
-
-Email = partial(inputs.SingleLine, max_length=254, rule=_email, input=forms.EmailInput)
 
 
 class Day(InputAttribute[date], DateAttribute):

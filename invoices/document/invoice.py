@@ -19,18 +19,10 @@ from typing import Any, ClassVar, Literal
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy as _
 
+from accounts.attributes import Email
 from dynamo.inputs import Choice, InputAttribute
 from invoices.document.amounts import Line, Totals, line_nets, totals
-from invoices.document.fields import (
-    Day,
-    Email,
-    Flag,
-    Moment,
-    MultiLine,
-    SingleLine,
-    field,
-    fields_of,
-)
+from invoices.document.fields import Day, Flag, Moment, MultiLine, SingleLine, field, fields_of
 from invoices.document.identifiers import clean_vat_id_of_customer
 from invoices.document.places import Country, Currency
 from invoices.exceptions import UnknownInvoice

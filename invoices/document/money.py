@@ -13,7 +13,7 @@ Digits may be full-width.
 """
 
 import re
-from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
 
 from babel.numbers import format_currency, get_currency_precision
@@ -46,8 +46,7 @@ def minor_units(currency: str) -> int:
 
 def in_major_units(amount: int, currency: str) -> Decimal:
     """An amount in minor units as the decimal that people read."""
-    with localcontext(EXACT):
-        return Decimal(amount) / minor_units(currency)
+    return EXACT.divide(amount, minor_units(currency))
 
 
 def readable_amount(amount: int, currency: str) -> str:
@@ -73,8 +72,7 @@ def bare_price(price: Decimal, currency: str) -> str:
 
 def readable_decimal(number: Decimal) -> str:
     """A number in full, without trailing zeros: `1,234.5`, `−3`."""
-    with localcontext(EXACT):
-        return _grouped((number + 0).normalize())
+    return _grouped(_shortest(number))
 
 
 def plain_amount(amount: int, currency: str) -> str:
@@ -84,10 +82,7 @@ def plain_amount(amount: int, currency: str) -> str:
 
 def plain_decimal(number: Decimal) -> str:
     """A number for programs: in full, without trailing zeros and without an exponent."""
-    # `normalize` would round to the 28 digits of the context.
-    whole, point, decimals = f"{number:f}".partition(".")
-    text = whole + (point + decimals).rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return f"{_shortest(number):f}"
 
 
 @cache
@@ -100,10 +95,14 @@ def _symbol(currency: str, locale: str) -> str:
 
 def _with_decimals(number: Decimal, currency: str) -> Decimal:
     """`number` with the decimals of `currency`, or with all its decimals if it has more."""
-    with localcontext(EXACT):
-        plain = (number + 0).normalize()
-        padded = plain.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
-        return padded if padded == plain else plain
+    plain = _shortest(number)
+    padded = plain.quantize(Decimal(1).scaleb(-get_currency_precision(currency)), context=EXACT)
+    return padded if padded == plain else plain
+
+
+def _shortest(number: Decimal) -> Decimal:
+    """`number` without trailing zeros; zero has no sign."""
+    return EXACT.add(number, 0).normalize(EXACT)
 
 
 def _grouped(number: Decimal) -> str:
