@@ -25,8 +25,7 @@ app = DomainDispatcherApplication(create_backend_app)
 run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False)
 """
 
-#: Processes that write no tables themselves: the engines that were started here, the fork server,
-#: and the helper that makes PDFs.
+#: Processes that write no tables themselves: the engines that were started, and the fork server.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 

@@ -29,7 +29,7 @@ SUGGESTED = 20
 _FIELDS = {item.name: item for item in fields_of(Customer) if item.name != "number"}
 
 
-class CustomerFormMixin(forms.BaseForm):
+class CustomerFormMixin(forms.Form):
     """The fields of a customer, as `Customer` declares them."""
 
     def clean(self) -> dict[str, Any]:
