@@ -41,21 +41,7 @@ class AccountBackend(UserBackend):
                 password was not checked, and does not count.
         """
         client = counted_client(request) if request else None
-        with queued():
-            return self._verified(who, password, client)
-
-    @sensitive_variables()
-    def _verified(self, who: str, password: str, client: str | None) -> AbstractAccount | None:
-        # The client's slot is taken before the account's: see `accounts.limits.attempts`. The call
-        # that may wait runs in this thread, because the other threads are shared.
-        of_client, pk = together(
-            partial(attempts.begin_client, client), partial(account_model().key_in_even_time, who)
-        )
-        user: AbstractAccount | None
-        attempt, user = together(
-            partial(attempts.begin_sign_in, who, pk, client, of_client),
-            partial(account_model().get_in_even_time, pk, who),
-        )
+        user: AbstractAccount | None = None
 
         @sensitive_variables()
         def is_right(typed: str) -> bool:
@@ -65,7 +51,18 @@ class AccountBackend(UserBackend):
                 return False
             return user.check_password(typed) and user.is_active
 
-        if not attempt.is_right(is_right, password):
-            return None
-        attempt.succeeded()
+        with queued():
+            # The client's slot is taken before the account's: see `accounts.limits.attempts`. The
+            # call that may wait runs in this thread, because the other threads are shared.
+            of_client, pk = together(
+                partial(attempts.begin_client, client),
+                partial(account_model().key_in_even_time, who),
+            )
+            attempt, user = together(
+                partial(attempts.begin_sign_in, who, pk, client, of_client),
+                partial(account_model().get_in_even_time, pk, who),
+            )
+            if not attempt.is_right(is_right, password):
+                return None
+            attempt.succeeded()
         return user

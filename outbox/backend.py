@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -101,8 +102,7 @@ class TaskBackend(BaseTaskBackend):
         request_id: str | None = getattr(task, "request_id", None)
         with joined(write) as own:
             item = store(result, request_id=request_id, write=own)
-            for name, value in {"id": item.id, "enqueued_at": item.enqueued_at}.items():
-                object.__setattr__(result, name, value)
+            result = replace(result, id=item.id, enqueued_at=item.enqueued_at)
 
             def tell(_stored: object) -> None:
                 if own.refusal_of(item) is None:

@@ -83,7 +83,7 @@ class DynamoCommand(BaseCommand):
 
         Raises:
             CommandError: an error of the library, or of an app whose errors are `ErrorWithValues`;
-                a value that breaks a rule; input that has ended.
+                a value that breaks a rule; input that has ended; a file that cannot be used.
         """
         began = time.perf_counter()
         self.verbosity = options.get("verbosity", 1)
@@ -94,6 +94,10 @@ class DynamoCommand(BaseCommand):
                 raise CommandError(" ".join(error.messages)) from error
             except EOFError as error:
                 raise CommandError("The input ended before there was an answer.") from error
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                raise CommandError(f"{error.filename}: {error.strerror}.") from error
             except (ErrorWithValues, ImproperlyConfigured) as error:
                 raise CommandError(" ".join(str(error).split())) from error
             finally:

@@ -1,8 +1,7 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from itertools import takewhile
 from pathlib import Path
 
@@ -51,7 +50,7 @@ class Command(DynamoCommand):
     ) -> None:
         self.counts: Counter[Outcome] = Counter()
         self.last_line = 0
-        with _explained_os_errors(), open_rows(file) as source, stop_on_signals() as interrupted:
+        with open_rows(file) as source, stop_on_signals() as interrupted:
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
             if dry_run:
                 show = (lambda _row, _reason: None) if options["json"] else self._show
@@ -97,13 +96,3 @@ class Command(DynamoCommand):
         else:
             counts = ", ".join(f"{outcome} {self.counts[outcome]:,}" for outcome in Outcome)
             self.tell(f"Would be: {counts}." if dry_run else f"{counts.capitalize()}.")
-
-
-@contextmanager
-def _explained_os_errors() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # the program that read our output has ended; the files are complete
-    except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}.") from error

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -94,9 +94,14 @@ class Command(DynamoCommand):
     def handle(self, *args: object, **options: Any) -> None:
         """Acquire the lock, run COMMAND, release the lock, and exit as COMMAND did."""
         lock = self._lock(options)
+        logger = logging.getLogger("locks")
         try:
-            with _lease_warnings_off(), _Signals() as signals, lock as lease:
-                code = _run_while_held(lease, self._command, signals, options["grace"])
+            with ExitStack() as stack, _Signals() as signals:
+                # Without warnings about the lease: the command itself reports what happened.
+                stack.callback(logger.setLevel, logger.level)
+                logger.setLevel(logging.ERROR)
+                with lock as lease:
+                    code = _run_while_held(lease, self._command, signals, options["grace"])
         except LockTaken as taken:
             raise CommandError(str(taken), returncode=options["conflict_exit_code"]) from taken
         except LeaseLost as lost:
@@ -126,18 +131,6 @@ def _seconds(text: str) -> float:
     if not (text.isascii() and text.replace(".", "", 1).isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return float(text)
-
-
-@contextmanager
-def _lease_warnings_off() -> Iterator[None]:
-    """Suppress the warnings about a lease, because the command itself reports what happened."""
-    logger = logging.getLogger("locks")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 class _Signals:
