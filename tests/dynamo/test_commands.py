@@ -200,31 +200,53 @@ def test_a_command_for_a_database_fails_in_one_line_that_names_ours() -> None:
     assert all(name in line for name in ("createtables", "dumpdata", "loaddata"))
 
 
+#: One program for all commands.
+RUNS_EACH = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from django.core.management import execute_from_command_line
+
+said = []
+for command in sys.argv[1:]:
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        with suppress(SystemExit):
+            execute_from_command_line(["django", *command.split(), "--settings", "beside"])
+    said.append((out.getvalue(), err.getvalue()))
+print(json.dumps(said))
+"""
+
+
 def test_a_project_with_a_relational_database_has_djangos_commands(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text(
         "INSTALLED_APPS = ['django.contrib.contenttypes', 'dynamo', 'sequences']\n"
         "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'sql'}}\n"
     )
+    commands = (
+        "migrate",
+        "dumpdata contenttypes -o rows.json",
+        "dumpdata contenttypes",
+        "dumpdata",
+        "dumpdata contenttypes sequences",
+        "loaddata rows.json",
+        "flush --no-input",
+        "dumpdata contenttypes",
+        "migrate --help",
+    )
 
-    def ran(*arguments: str) -> Any:
-        command = [*arguments, "--settings", "beside"]
-        return fork_server.run("django", *command, folder=tmp_path)
+    ran = fork_server.run("-c", RUNS_EACH, *commands, folder=tmp_path)
 
-    def said(*arguments: str) -> str:
-        return str(ran(*arguments).stdout)
-
-    assert "Applying contenttypes.0001_initial... OK" in said("migrate")
-    assert "Updates database schema" in said("migrate", "--help")
-    rows = said("dumpdata", "contenttypes")
+    migrated, _file, (rows, _err), everything, mixed, loaded, flushed, again, helped = json.loads(
+        ran.stdout
+    )
+    assert "Applying contenttypes.0001_initial... OK" in migrated[0]
     assert rows.startswith('[{"model": "contenttypes.contenttype"')
-    assert ran("dumpdata").stdout == rows
-    assert "DynamoDB is left out" in ran("dumpdata").stderr
-    mixed = ran("dumpdata", "contenttypes", "sequences")
-    assert "A dump of DynamoDB cannot have contenttypes" in mixed.stderr
-    (tmp_path / "rows.json").write_text(rows)
-    assert "Installed" in said("loaddata", "rows.json")
-    assert ran("flush", "--no-input").stderr == ""
-    assert said("dumpdata", "contenttypes") == rows  # by Django's signal
+    assert everything[0] == rows
+    assert "DynamoDB is left out" in everything[1]
+    assert "A dump of DynamoDB cannot have contenttypes" in mixed[1]
+    assert "Installed" in loaded[0]
+    assert flushed[1] == ""
+    assert again[0] == rows  # by Django's signal
+    assert "Updates database schema" in helped[0]
 
 
 # Output -------------------------------------------------------------------------------------------
