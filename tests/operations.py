@@ -25,7 +25,6 @@ from dynamo import (
 )
 from dynamo.client.bulk import write_batches
 from dynamo.client.plain import PlainModel
-from dynamo.client.sending import send
 from dynamo.client.writes import Write
 from dynamo.model.objects import WRITE_ID
 from dynamo.wire.types import Item
@@ -37,7 +36,7 @@ from locks.registry import break_lock
 from sequences import DamagedSeries, RequestIdReused, SeriesStarted, start_series
 from sequences.models import Counter
 from tests.emptying import empty
-from tests.items import stored_items
+from tests.items import remove_item, scanned, stored_items
 from tests.locks.items import put, stored, taken
 from tests.numbered import Entry, Ticket, forget_all, remove_counter, ticket
 from tests.requests import Requests, told
@@ -108,9 +107,7 @@ class Operation:
     def stored(self) -> Stored:
         """Everything in its tables."""
         return {
-            _place(model, item): item
-            for model in self.models
-            for item in send("Scan", {"TableName": model.table()})["Items"]
+            _place(model, item): item for model in self.models for item in scanned(model.table())
         }
 
     def empty(self) -> None:
@@ -359,7 +356,7 @@ def _take_over(_lease: Lease) -> None:
 
 
 def _remove(_lease: Lease) -> None:
-    send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": "a"}}})
+    remove_item(LockItem.table(), key="a")
 
 
 NOT_HELD: Refusals = {

@@ -154,7 +154,7 @@ assert "sername" not in "".join(message.body + message.subject for message in ma
 """
 
 COSTS = """
-from dynamo.client.tally import collect
+from dynamo import collect
 
 def cost(flow, client, path, **typed):
     where = path if path.startswith("/") else f"/accounts/{path}/"

@@ -5,7 +5,7 @@ from typing import Any
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo import Model, Unique
-from dynamo.client.sending import send
+from tests.items import remove_item
 
 
 class Artist(Model):
@@ -39,4 +39,4 @@ class Singer(Artist):
 
 def delete_guard(model: Any, key: str) -> None:
     table = model._guard_table().name
-    send("DeleteItem", {"TableName": table, "Key": {"pk": {"S": key}}})
+    remove_item(table, pk=key)

@@ -34,13 +34,12 @@ from dynamo.admin import (
 )
 from dynamo.admin.actions import OVERTAKEN
 from dynamo.admin.identity import id_of, is_sensitive, name_of
-from dynamo.client.sending import send
 from dynamo.forms import modelform_factory
 from tests.dynamo.adminpages import PROJECT, Form, content, opened, submit
 from tests.dynamo.desk.models import Badge, Booking, Chair, Clerk, Customer, Locker, Shelf, Team
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through
-from tests.items import stored_items
+from tests.items import put_item, scanned, stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -493,7 +492,7 @@ def test_the_right_to_change_does_not_allow_adding(client: Client, project: None
 def test_a_damaged_group_has_no_permissions_and_the_others_have_theirs(project: None) -> None:
     Team.create(name="crew", permissions={CHANGE})
     broken = {"name": {"S": "broken"}, "permissions": {"S": CHANGE}}
-    send("PutItem", {"TableName": Team.table(), "Item": broken})
+    put_item(Team.table(), **broken)
     client = browser_of(clerk_with(groups={"broken", "crew"}))
 
     assert submit(client, page_of(make(1)), region="south").status_code == 302
@@ -524,7 +523,7 @@ def test_a_damaged_item_is_listed_as_damaged_and_described_only_to_users_who_may
     client: Client,
 ) -> None:
     item = {"pk": {"S": "broken"}, "visits": {"S": "many"}}
-    send("PutItem", {"TableName": Customer.table(), "Item": item})
+    put_item(Customer.table(), **item)
     ann = make(1)
     other = browser_of(clerk_with("view_seat"))
 
@@ -703,13 +702,13 @@ def test_a_form_keeps_unknown_attributes_and_values_that_it_cannot_show_without_
         "picture": {"B": b"\x00\x01"},
         "unknown": {"M": {"of": {"N": "1.5"}}},
     }
-    send("PutItem", {"TableName": Locker.table(), "Item": item})
+    put_item(Locker.table(), **item)
     [locker] = Locker.scan()
 
     assert "0001" in content(client.get(page_of(locker)).text)
     assert submit(client, page_of(locker), owner="ann", _reason="sold").status_code == 302
 
-    [stored] = send("Scan", {"TableName": Locker.table()})["Items"]
+    [stored] = scanned(Locker.table())
     stored["marks"]["NS"].sort()
     drawn = {name: stored[name] for name in ("version", "writeId")}
     assert stored == {**item, **drawn, "owner": {"S": "ann"}}

@@ -9,8 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.core.exceptions import SynchronousOnlyOperation
 
-from dynamo import Unavailable
-from dynamo.client.tally import collect
+from dynamo import Unavailable, collect
 from dynamo.runtime.deadline import page_deadline
 from dynamo.sessions import SessionStore
 from tests.dynamo.desk.models import Customer

@@ -26,6 +26,7 @@ from dynamo.sessions import SessionStore
 from dynamo.wire.types import Item
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.items import put_item, scanned
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -63,11 +64,11 @@ def stored(key: str) -> Item:
 def put(key: str, value: dict[str, Any]) -> None:
     """Store `value` under `key` as it stands."""
     item = {"key": {"S": stored_key(key)}, "value": value}
-    send("PutItem", {"TableName": CacheItem.table(), "Item": item})
+    put_item(CacheItem.table(), **item)
 
 
 def items() -> list[Item]:
-    found: list[Item] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    found: list[Item] = scanned(CacheItem.table())
     return found
 
 

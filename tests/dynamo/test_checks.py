@@ -23,6 +23,7 @@ from dynamo.tables.definitions import Table, all_tables, create
 from tests import engines
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.items import scanned
 from tests.requests import Requests
 
 ALWAYS = 1_000
@@ -109,7 +110,7 @@ def moto_url() -> Iterator[str]:
 @pytest.mark.usefixtures("engine")
 def test_our_tables_have_no_findings_and_the_check_leaves_nothing_behind() -> None:
     assert found() == []
-    assert send("Scan", {"TableName": "cache"})["Items"] == []
+    assert scanned("cache") == []
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens, so the check fails")
@@ -263,7 +264,7 @@ def test_an_engine_that_ignores_tokens_is_found(prefix: str, moto_url: str) -> N
         for table in few_tables():
             create(table)
         assert ids() == {"dynamo.E004"}
-        assert send("Scan", {"TableName": f"{prefix}cache"})["Items"] == []
+        assert scanned(f"{prefix}cache") == []
 
 
 def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:

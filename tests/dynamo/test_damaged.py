@@ -13,13 +13,12 @@ from django.test import Client
 from dynamo import DamagedItem, GlobalSecondaryIndex, IntegerAttribute, Model, TextAttribute, Unique
 from dynamo.admin import LogEntry, list_entries
 from dynamo.client.plain import PlainModel, all_models
-from dynamo.client.sending import send
 from dynamo.tables.definitions import Table, all_tables
 from tests.commands import run
 from tests.dynamo.desk.models import Badge, Customer, Locker, Seat
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.items import insert, overwrite, stored_items
+from tests.items import insert, overwrite, scanned, stored_items
 from tests.numbered import Ticket
 from tests.requests import Requests
 
@@ -201,7 +200,7 @@ def test_checkitems_lists_damaged_items_and_deletes_one_with_its_guard_items(
 
     assert run(*listed, "--no-input")[1] == "CommandError: There is no such item.\n"
     assert run("checkitems", model) == ("", "", 0)
-    assert send("Scan", {"TableName": item.table()})["Items"] == []
+    assert scanned(item.table()) == []
     assert item.create(**{name: getattr(item, name) for name in item._given})
 
 

@@ -27,13 +27,12 @@ from dynamo import (
     TextAttribute,
     Transaction,
 )
-from dynamo.client.sending import send
 from dynamo.forms import ModelForm, RequestIdForm, modelform_factory
 from dynamo.inputs import SingleLine
 from dynamo.wire.fields import NumberField, field_of
 from tests.dynamo.adminpages import Form
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
-from tests.items import stored_items
+from tests.items import put_item, stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -613,7 +612,7 @@ def test_a_version_that_is_not_genuine_is_refused(forge: Callable[[Customer], st
 
 def test_an_item_that_was_stored_without_a_version_can_be_edited_once_per_form() -> None:
     item = {"pk": {"S": "old"}, "email": {"S": "old@example.org"}, "club": {"S": "go"}}
-    send("PutItem", {"TableName": Customer.table(), "Item": item})
+    put_item(Customer.table(), **item)
     data = sent(CustomerForm(instance=Customer.get("old")), club="chess", plan="free")
 
     form = CustomerForm(data, instance=Customer.get("old"))

@@ -25,7 +25,7 @@ from tests.factories import (
     set_stored,
     stored_items,
 )
-from tests.items import overwrite
+from tests.items import overwrite, put_item, remove_item
 from tests.requests import Requests, limit_pages, told
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -63,11 +63,11 @@ def put(item: dict[str, Any], table: str | None = None) -> None:
     wire = {
         name: value if isinstance(value, dict) else {"S": value} for name, value in item.items()
     }
-    send("PutItem", {"TableName": table or User.table(), "Item": wire})
+    put_item(table or User.table(), **wire)
 
 
 def remove(key: str) -> None:
-    send("DeleteItem", {"TableName": User.table(), "Key": {"pk": {"S": key}}})
+    remove_item(User.table(), pk=key)
 
 
 def fresh(user: User) -> User:

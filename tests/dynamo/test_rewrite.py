@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dynamo import IntegerAttribute, Model, Reference, TextAttribute, Unique, casefolded
-from dynamo.client.sending import send
 from dynamo.test import Tables
 from sequences import check_series
 from tests.commands import run
@@ -17,6 +16,7 @@ from tests.dynamo.bands import Singer
 from tests.dynamo.test_references import Patient
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
+from tests.items import put_item, scanned
 from tests.numbered import Ticket, ticket
 from tests.requests import limit_pages
 
@@ -97,10 +97,10 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, **acts: list[Any]) -> None:
 def make_guests(number: int = 7) -> None:
     for count in range(number):
         Guest.create(pk=str(count), email=f"G{count}@example.org", old_phone="1", old_size="7")
-    for item in send("Scan", {"TableName": Guest.table()})["Items"]:
+    for item in scanned(Guest.table()):
         if "country" in item:
             item.pop("country")
-            send("PutItem", {"TableName": Guest.table(), "Item": item})
+            put_item(Guest.table(), **item)
 
 
 def rewrite(function: Any, *options: str) -> tuple[list[int], str, int]:

@@ -10,9 +10,8 @@ from django.core.management import call_command
 
 from dynamo import BadCursor, IntegerAttribute, Model, Page, TextAttribute, Unique, casefolded
 from dynamo.client.bulk import write_batches
-from dynamo.client.sending import send
 from tests.dynamo.test_pages import walked
-from tests.items import stored_items
+from tests.items import put_item, stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -61,7 +60,7 @@ def guard(owner: Any, nick: str, *, index: bool = True) -> dict[str, Any]:
 
 
 def put_guard(*args: Any, **options: Any) -> None:
-    send("PutItem", {"TableName": Fan.table(), "Item": guard(*args, **options)})
+    put_item(Fan.table(), **guard(*args, **options))
 
 
 def nicks(letters: str, **options: Any) -> list[str]:

@@ -23,6 +23,7 @@ from dynamo.sessions import KEY_LENGTH, SessionStore
 from tests.emptying import empty
 from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy
+from tests.items import put_item, scanned
 from tests.requests import Requests
 
 DAY_MS = 86_400_000
@@ -80,12 +81,12 @@ def stored(session: SessionStore) -> dict[str, Any]:
 
 def items() -> list[dict[str, Any]]:
     """The stored sessions, without the tombstones of ended ones."""
-    found: list[dict[str, Any]] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    found: list[dict[str, Any]] = scanned(CacheItem.table())
     return [item for item in found if "value" in item]
 
 
 def tombstone() -> dict[str, Any]:
-    [item] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    [item] = scanned(CacheItem.table())
     assert item.keys() == {"key", "location", "expires", "expiresAt"}
     return item
 
@@ -175,7 +176,7 @@ def test_a_session_and_an_item_are_read_in_one_request(requests_sent: Requests) 
     assert new.load_with(*place) is None
     new.save()
     counter = {"counterName": {"S": "a"}, "currentValue": {"N": "7"}}
-    send("PutItem", {"TableName": "counters", "Item": counter})
+    put_item("counters", **counter)
     session = SessionStore(new.session_key)
     ended = SessionStore("x" * KEY_LENGTH)
     requests_sent.clear()

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from dynamo import IntegerAttribute, Model, TextAttribute, Unique
-from dynamo.client.sending import send
 from tests.commands import run
 from tests.fork_server import fork_server
+from tests.items import put_item
 
 
 class Parcel(Model):
@@ -72,7 +72,7 @@ def test_wrong_usage_is_refused(arguments: list[str], said: str, code: int) -> N
 
 def test_a_damaged_item_is_named_and_the_others_are_shown() -> None:
     key = {"town": {"S": "Bonn"}, "number": {"N": "4"}}
-    send("PutItem", {"TableName": Parcel.table(), "Item": {**key, "sender": {"N": "5"}}})
+    put_item(Parcel.table(), **key, sender={"N": "5"})
 
     out, err, code = run("showitems", LABEL, "--json")
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from dynamo import DamagedItem, DateTimeAttribute, Model, TextAttribute, Unique
-from dynamo.client.sending import send
 from dynamo.tables.guards import check_guards
-from tests.items import overwrite, stored_items
+from tests.items import overwrite, put_item, scanned, stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -124,14 +123,14 @@ def test_an_item_whose_key_another_program_wrote_is_changed_and_deleted_under_th
     text: str,
 ) -> None:
     key: Any = {"ship": {"S": "a"}, "at": {"S": text}}
-    send("PutItem", {"TableName": Orbit.table(), "Item": key})
+    put_item(Orbit.table(), **key)
 
     [orbit] = Orbit.query("a")
     assert orbit.at == AT
     orbit.change(call="X1")
     orbit.refresh()
     assert Orbit.find(call="X1").call == "X1"
-    [stored] = send("Scan", {"TableName": Orbit.table()})["Items"]
+    [stored] = scanned(Orbit.table())
     assert (stored["at"], stored["call"]) == (key["at"], {"S": "X1"})
     orbit.delete()
 

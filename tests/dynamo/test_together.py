@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynamo import Unavailable
+from dynamo import Unavailable, collect
 from dynamo.client.sending import send
-from dynamo.client.tally import collect
 from dynamo.runtime.deadline import page_deadline, page_seconds_left
 from dynamo.runtime.threads import THREADS, together
 from tests.faults.kinds import Delay

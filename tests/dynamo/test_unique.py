@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from dynamo import Taken, Transaction
-from dynamo.client.sending import send
 from tests.dynamo.bands import Band, Singer, delete_guard
-from tests.items import stored_items
+from tests.items import put_item, stored_items
 from tests.requests import Requests, told
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.parametrize("model", [Band, Singer])]
@@ -32,7 +31,7 @@ def guards_of(model: Any) -> dict[str, str]:
 
 def put_guard(model: Any, key: str, owner: str) -> None:
     item = {"pk": {"S": key}, "owner": {"S": owner}}
-    send("PutItem", {"TableName": model._guard_table().name, "Item": item})
+    put_item(model._guard_table().name, **item)
 
 
 def test_a_key_of_2048_bytes_is_found_and_a_longer_or_empty_one_rejected_before_a_request(

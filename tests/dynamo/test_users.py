@@ -37,11 +37,11 @@ from dynamo.auth import (
 from dynamo.auth.apps import check_backends, check_other_users
 from dynamo.auth.forms import SetPasswordForm, UserCreationForm
 from dynamo.auth.permissions import GROUP_SECONDS
-from dynamo.client.sending import send
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.desk.models import Clerk, Team
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
+from tests.items import scanned
 from tests.passwords import password_history
 from tests.requests import Requests
 
@@ -71,7 +71,7 @@ def make(name: str = "ann", **values: Any) -> Clerk:
 
 
 def stored() -> list[str]:
-    return sorted(item["pk"]["S"] for item in send("Scan", {"TableName": Clerk.table()})["Items"])
+    return sorted(item["pk"]["S"] for item in scanned(Clerk.table()))
 
 
 def test_the_user_model_is_found_and_not_among_those_of_the_orm(settings: Any) -> None:

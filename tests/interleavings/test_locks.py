@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from dynamo import DynamoError, Transaction
-from dynamo.client.sending import send
 from locks import Lease, Lock, LockTaken, leases
 from locks.models import LockItem
 from locks.registry import State, break_lock
@@ -19,6 +18,7 @@ from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.interception import Clock
 from tests.interleavings.operations import DEAD
 from tests.interleavings.scheduler import Scenario
+from tests.items import scanned
 
 NAME, LEASE_SECONDS = "report", 20.0
 
@@ -208,7 +208,7 @@ NOT_TAKEN = "not taken"
 
 def written_items() -> list[Any]:
     """What is stored in the table that is written under the lease."""
-    items: list[Any] = send("Scan", {"TableName": Counter.table()})["Items"]
+    items: list[Any] = scanned(Counter.table())
     return items
 
 

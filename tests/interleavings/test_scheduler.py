@@ -14,6 +14,7 @@ from tests.emptying import empty
 from tests.interleavings.conftest import Explore
 from tests.interleavings.operations import DEAD, pass_by
 from tests.interleavings.scheduler import Scenario, explore as explore_without_engine
+from tests.items import put_item
 
 TABLE = "counters"
 
@@ -115,7 +116,7 @@ def look_then_put(owner: str) -> bool:
     key = {"counterName": {"S": "name#ann"}}
     if send("GetItem", {"TableName": Counter.table(), "Key": key}).get("Item"):
         return False
-    send("PutItem", {"TableName": Counter.table(), "Item": key | {"owner": {"S": owner}}})
+    put_item(Counter.table(), **key, owner=owner)
     return True
 
 

@@ -9,11 +9,11 @@ from django.test import Client
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import delete
-from dynamo.client.sending import send
 from invoices.models import SELLER_VALUES, SellerProfile
 from invoices.store.sellers import open_profile, profile_of
 from tests.factories import make_user
 from tests.invoice_factories import sell_as
+from tests.items import scanned
 from tests.pages import Page, arrive, form_values, meanwhile
 from tests.requests import OF_EVERY_PAGE, Requests
 
@@ -49,7 +49,7 @@ def stored_seller(user: User) -> dict[str, object]:
 
 
 def items() -> list[Any]:
-    return send("Scan", {"TableName": SellerProfile.table()})["Items"]  # type: ignore[no-any-return]
+    return scanned(SellerProfile.table())
 
 
 def test_the_pages_store_the_seller(client: Client, ann: User) -> None:

@@ -12,6 +12,7 @@ from dynamo.runtime.clock import now
 from dynamo.wire.types import Item
 from locks import Lease, LeaseLost, Lock, leases
 from locks.models import LockItem
+from tests.items import put_item
 from tests.requests import told
 
 
@@ -25,7 +26,7 @@ def stored(name: str) -> Item:
 
 def put(name: str, **attributes: dict[str, Any]) -> None:
     """Put an item, as another client might."""
-    send("PutItem", {"TableName": LockItem.table(), "Item": {"key": {"S": name}, **attributes}})
+    put_item(LockItem.table(), key=name, **attributes)
 
 
 def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:

@@ -12,7 +12,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
 from dynamo import Transaction
-from dynamo.client.sending import send
 from locks import Lock
 from outbox import models, steps
 from outbox.exceptions import NotFailed
@@ -22,6 +21,7 @@ from outbox.models import TaskItem, now
 from outbox.worker import Worker
 from tests.commands import run
 from tests.conftest import PATIENCE_SECONDS
+from tests.items import put_item
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
 from tests.outbox.functions import CALLS, note
@@ -202,7 +202,7 @@ def test_checktasks_names_what_is_wrong(
     lease.release(remove=True)
     damaged = steps.find(note.enqueue("damaged").id)
     broken = {**damaged.serialize(), "arguments": {"N": "1"}}
-    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+    put_item(TaskItem.table(), **broken)
 
     [found] = printed("checktasks")
     found["unknown"].sort()

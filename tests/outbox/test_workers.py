@@ -17,7 +17,6 @@ from django.db import ConnectionHandler, connections
 from pytest_django import DjangoDbBlocker
 
 from dynamo import Rejected
-from dynamo.client.sending import send
 from locks import Lease, Lock
 from outbox import schedules, serverless, steps, worker
 from outbox.exceptions import InvalidReturnValue, NotFinished, TaskTooSlow, UnknownTask, WorkerLost
@@ -29,6 +28,7 @@ from outbox.worker import Ran, Worker
 from tests.commands import run
 from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
+from tests.items import put_item
 from tests.locks.items import abandoned
 from tests.outbox import functions
 from tests.outbox.conftest import RunTasks
@@ -274,7 +274,7 @@ def test_a_damaged_task_is_left_out_and_logged_once_and_the_next_ones_run(
 ) -> None:
     item = steps.find(note.enqueue("damaged").id)
     broken = {**item.serialize(), "arguments": {"N": "1"}}
-    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+    put_item(TaskItem.table(), **broken)
     note.enqueue("next")
     looks: list[float] = []
 

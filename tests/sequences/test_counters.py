@@ -28,6 +28,7 @@ from sequences.counters import Strategy
 from sequences.models import Counter as CounterItem
 from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
+from tests.items import put_item
 from tests.numbered import Ticket, new_series, ticket
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -40,7 +41,7 @@ both = pytest.mark.parametrize("strategy", BOTH)
 
 def store(name: str, value: dict[str, Any]) -> None:
     item = {"counterName": {"S": name}, "currentValue": value}
-    send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+    put_item(CounterItem.table(), **item)
 
 
 def stored(name: str) -> dict[str, Any] | None:
@@ -163,7 +164,7 @@ def test_a_value_that_is_not_a_number_does_not_start_over(strategy: Strategy) ->
 @both
 def test_an_item_without_a_number_counts_from_the_initial_value(strategy: Strategy) -> None:
     item = {"counterName": {"S": "a"}, "note": {"S": "mine"}}
-    send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+    put_item(CounterItem.table(), **item)
 
     assert last_value("a") is None
     assert next_value("a", strategy=strategy) == 1

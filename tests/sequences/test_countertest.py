@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo.client.sending import send
 from sequences import last_value, next_value
 from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
+from tests.items import put_item, scanned
 from tests.numbered import Ticket
 from tests.programs import start
 from tests.requests import told
@@ -34,7 +34,7 @@ def run(*words: str) -> list[str]:
 
 
 def counters_left() -> list[str]:
-    items = send("Scan", {"TableName": CounterItem.table()})["Items"]
+    items = scanned(CounterItem.table())
     return [item["counterName"]["S"] for item in items]
 
 
@@ -59,7 +59,7 @@ def test_a_number_that_cannot_be_drawn_is_an_error_of_one_line(
     words: list[str], stored: dict[str, str], reason: str
 ) -> None:
     item = {"counterName": {"S": "a"}, "currentValue": stored}
-    send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+    put_item(CounterItem.table(), **item)
 
     out, err, code = commands.run(*words)
 
@@ -152,7 +152,7 @@ def test_a_duplicate_or_a_gap_is_named(jumps: dict[int, int], fault: str) -> Non
         if operation == "UpdateItem" and (value := jumps.get(next(draws))) is not None:
             [counter] = counters_left()
             item = {"counterName": {"S": counter}, "currentValue": {"N": str(value)}}
-            send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+            put_item(CounterItem.table(), **item)
 
     with told(jump), pytest.raises(CommandError) as failed:
         run("countertest", "--tasks", "1", "--rounds", "3", "--keys", "Key1")

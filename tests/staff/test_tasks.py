@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from dynamo.admin.identity import id_of
-from dynamo.client.sending import send
 from outbox.admin import TaskAdmin
 from outbox.models import TaskItem
 from outbox.test import run_tasks
 from staff.admin import StaffTaskAdmin
+from tests.items import put_item
 from tests.outbox import functions
 from tests.outbox.functions import note
 from tests.pages import Page
@@ -78,7 +78,7 @@ def test_a_damaged_task_is_named_and_the_others_are_listed(client: Any) -> None:
     note.enqueue("x")
     [item] = TaskItem.scan()
     broken = {**item.serialize(), "sort": {"S": "damaged"}, "arguments": {"N": "1"}}
-    send("PutItem", {"TableName": TaskItem.table(), "Item": broken})
+    put_item(TaskItem.table(), **broken)
 
     text = client.get(LIST).content.decode()
 

@@ -23,7 +23,6 @@ from accounts.emails.links import request_change
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.admin import site
-from dynamo.client.sending import send
 from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
@@ -37,7 +36,7 @@ from staff.reports import KINDS, make_report, store
 from tests.commands import ROOT
 from tests.factories import PASSWORD, change_password, make_user
 from tests.invoice_factories import issued, sell_as
-from tests.items import insert
+from tests.items import insert, scanned
 from tests.locks.items import abandoned, taken
 from tests.pages import sign_in
 from tests.registration import RunTasks
@@ -71,7 +70,7 @@ def test_items_of_each_kind_are_written(
 
     folder = new_folder(RELEASE)
     for table in dynamodb_tables.all:
-        items = send("Scan", {"TableName": table.name})["Items"]
+        items = scanned(table.name)
         if items and not table.name.startswith("tests-"):
             lines = sorted(_as_text(item) for item in items)
             (folder / f"{table.name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dynamo.client.sending import send
 from locks.models import LockItem
+from tests.items import remove_item, scanned
 from tests.uploads.s3_proxy import S3Proxy
 from uploads.contents import MIB
 from uploads.models import DONE, UploadItem
@@ -93,19 +93,19 @@ def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes], **options: 
 def all_rows() -> list[dict[str, Any]]:
     return [
         {name: next(iter(value.values())) for name, value in item.items()}
-        for item in send("Scan", {"TableName": UploadItem.table()})["Items"]
+        for item in scanned(UploadItem.table())
     ]
 
 
 def locks() -> list[str]:
     """The names of the locks that are there."""
-    items = send("Scan", {"TableName": LockItem.table()})["Items"]
+    items = scanned(LockItem.table())
     return [item["key"]["S"] for item in items]
 
 
 def remove_locks() -> None:
     for name in locks():
-        send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
+        remove_item(LockItem.table(), key=name)
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from dynamo.client.bulk import pages
-from dynamo.client.sending import send
 from dynamo.runtime import deadline
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import NOWHERE, through
 from tests.forked import Forked
-from tests.items import insert
+from tests.items import insert, put_item
 from tests.programs import start
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, write
@@ -226,7 +225,7 @@ def test_a_dry_run_reports_a_row_that_is_damaged(logs: str, bucket: str, tmp_pat
     for name in ("bad", "good"):
         write(tmp_path / name)
     bad = {"key": {"S": f"s3://{bucket}/logs/bad"}, "state": {"S": "done"}, "size": {"S": "a"}}
-    send("PutItem", {"TableName": UploadItem.table(), "Item": bad})
+    put_item(UploadItem.table(), **bad)
 
     document, err, code = uploaded_as_json("--dry-run", tmp_path, logs)
 
