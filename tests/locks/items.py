@@ -26,7 +26,7 @@ def stored(name: str) -> Item:
 
 def put(name: str, **attributes: dict[str, Any]) -> None:
     """Put an item, as another client might."""
-    put_item(LockItem.table(), key=name, **attributes)
+    put_item(LockItem.table(), **{"key": name, **attributes})
 
 
 def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:
