@@ -115,9 +115,9 @@ class Operation:
         empty(*(model.table() for model in self.models))
         forget_all()
 
-    def restore(self, before: Stored) -> None:
-        """Let its tables have the items `before` and no others."""
-        now = self.stored()
+    def restore(self, before: Stored, now: Stored | None = None) -> None:
+        """Let its tables have the items `before` and no others; `now` they have these."""
+        now = self.stored() if now is None else now
         for model in self.models:
             puts = [
                 {"PutRequest": {"Item": item}}

@@ -53,7 +53,7 @@ def at_once(race: Race) -> Scenario:
             race.operation.assert_sound()
 
     def afterwards(outcomes: list[Any]) -> None:
-        left = plain(race.operation.stored(), before)
+        left = plain(_read(race), before)
         told = [_word(outcome) for outcome in outcomes]
         stale = _of(outcomes, lambda each: isinstance(each, STALE))
         unknown = _of(outcomes, lambda each: each == DEAD or isinstance(each, Unavailable))
@@ -73,7 +73,7 @@ def at_once(race: Race) -> Scenario:
 def _prepared(race: Race) -> tuple[list[Callable[[], object]], Stored]:
     """The acts, each with its copy of what is given, and what is stored before."""
     given, before = _given(race)
-    race.operation.restore(before)
+    race.operation.restore(before, left_by.get(race))
     race.begin()
     # Acts change no other object.
     copies = [deepcopy(given) if isinstance(given, Model) else given for _act in race.acts]
@@ -85,7 +85,17 @@ def _given(race: Race) -> tuple[Any, Stored]:
     """What the race begins with: what is given, and what is stored."""
     race.operation.empty()
     given = race.given()
-    return given, race.operation.stored()
+    return given, _read(race)
+
+
+#: What the last schedule of a race has left, where the next one begins.
+left_by: dict[Race, Stored] = {}
+
+
+def _read(race: Race) -> Stored:
+    """What is stored now."""
+    left_by[race] = race.operation.stored()
+    return left_by[race]
 
 
 def _of(outcomes: list[Any], is_so: Callable[[Any], bool]) -> set[int]:
@@ -102,7 +112,7 @@ def _end(race: Race, order: tuple[int, ...]) -> tuple[list[Any], dict[int, str]]
             told[number] = _word(operations[number]())
         except Exception as error:
             told[number] = _word(error)
-    return plain(race.operation.stored(), before), told
+    return plain(_read(race), before), told
 
 
 def _orders(count: int, absent: set[int]) -> Iterator[tuple[int, ...]]:

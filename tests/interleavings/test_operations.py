@@ -13,7 +13,7 @@ from tests.interleavings.account_races import ACCOUNT_RACES
 from tests.interleavings.conftest import Explore, runs_of
 from tests.interleavings.invoice_races import INVOICE_RACES
 from tests.interleavings.processes import apart
-from tests.interleavings.races import FORGETFUL, LOSS, Race, at_once
+from tests.interleavings.races import FORGETFUL, LOSS, Race, at_once, left_by
 from tests.operations import LIBRARY, Operation
 from tests.site_operations import INVOICES
 
@@ -22,6 +22,8 @@ pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 
 @pytest.fixture(autouse=True)
 def _processes() -> Iterator[None]:
+    # The tables were emptied before the test.
+    left_by.clear()
     with apart():
         yield
 
