@@ -67,7 +67,7 @@ class ProcessLease:
 
     def _new_lock(self) -> Lock:
         name = f"{self._prefix}{uuid.uuid4()}"
-        return Lock(name, lease_seconds=self._lease_seconds, wait_seconds=0)
+        return Lock(name, lease_seconds=self._lease_seconds)
 
     def release(self) -> None:
         """Remove the lock, so that items that still name it are free at once."""

@@ -124,7 +124,7 @@ def _make_client() -> Any:
         # We pass the checksums as signed headers, so the signature covers the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
-        s3={"payload_signing_enabled": False, "addressing_style": endpoints.s3_style()},
+        s3={"payload_signing_enabled": False},
     )
     return endpoints.client("s3", config)
 

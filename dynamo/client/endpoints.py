@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from ipaddress import ip_address
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.config import Config
@@ -74,11 +74,6 @@ def session(signing: Credentials, region: str | None) -> Session:
         )
     core.register_component("response_parser_factory", AnswerParserFactory())
     return core
-
-
-def s3_style() -> Literal["auto", "path"]:
-    """The style in which a client of S3 names buckets: BUCKET.localhost does not resolve."""
-    return "path" if is_loopback(configured_endpoint("s3")) else "auto"
 
 
 def client(service: str, config: Config) -> Any:

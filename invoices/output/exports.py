@@ -55,8 +55,7 @@ State = Literal["preparing", "ready", "failed", "late"]
 
 def _make_s3() -> object:
     # S3 refuses links of the older version for some objects.
-    config = Config(signature_version="s3v4", s3={"addressing_style": endpoints.s3_style()})
-    return endpoints.client("s3", config)
+    return endpoints.client("s3", Config(signature_version="s3v4"))
 
 
 #: The client that signs links. It sends no requests.

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.requests import set_by
-from tests.uploads.s3_proxy import S3Answer
+from tests.uploads.s3_proxy import S3Answer, through
 from tests.uploads.samples import LARGE_BYTES, PART_BYTES, SMALL_BYTES, Storage, content, locks
 from uploads import s3 as uploads_s3
 
@@ -103,6 +103,11 @@ def test_keys_with_characters_that_xml_cannot_contain_are_listed_encoded(storage
     assert uploads_s3.list_uploads(storage.bucket, "in/a\r+ b") == ["1"]
 
     assert storage.proxy.seen[0].body["encoding-type"] == "url"
+
+
+def test_an_s3_on_localhost_is_sent_the_bucket_in_the_path(s3_url: str, bucket: str) -> None:
+    with through(s3_url.replace("127.0.0.1", "localhost")):
+        assert uploads_s3.head(bucket, "a") is None
 
 
 @pytest.mark.parametrize("noticed_by", ["us", "S3"])
