@@ -1,7 +1,6 @@
 """Methods that write, or that change their object. Templates do not call them."""
 
 import inspect
-from collections.abc import Callable
 from functools import wraps
 from typing import ClassVar
 
@@ -28,14 +27,12 @@ class AltersData(DjangosAltersData):
 
 def _mark(cls: type, name: str) -> None:
     method = inspect.getattr_static(cls, name)
-    function = getattr(method, "__func__", method)
-    if function.__module__.startswith("django."):
+    function = djangos = getattr(method, "__func__", method)
+    if djangos.__module__.startswith("django."):
         # The function of Django belongs to other classes as well.
-        @wraps(function)
-        def function(
-            *args: object, _call: Callable[..., object] = function, **options: object
-        ) -> object:
-            return _call(*args, **options)
+        @wraps(djangos)
+        def function(*args: object, **options: object) -> object:
+            return djangos(*args, **options)
 
         setattr(cls, name, type(method)(function) if hasattr(method, "__func__") else function)
     function.alters_data = True
