@@ -26,7 +26,7 @@ from dynamo.client.settings import APPS
 from dynamo.exceptions import AlreadyExists, DamagedItem
 from dynamo.wire.attributes import number_text
 from dynamo.wire.fields import Options
-from dynamo.wire.types import Address, Item, Typed
+from dynamo.wire.types import Address, Item, Request, Typed
 from dynamo.wire.updates import conditional
 from dynamo.wire.values import (
     UNUSABLE,
@@ -313,7 +313,7 @@ class PlainModel(PynamoModel):
                 yield made
 
     @classmethod
-    def damage_in(cls, items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:
+    def _damage_in(cls, items: Iterable[Item]) -> Iterator[tuple[Item, DamagedItem]]:
         """The damaged items among `items` of the model's table, with their errors."""
         # A guard item has a key that no item can have.
         own = filter(cls._is_key_of, items)
@@ -409,6 +409,15 @@ class PlainModel(PynamoModel):
                 raise AttributeNullError(name)
         return item
 
+    @classmethod
+    def _put_if_absent(cls, item: Item) -> Request:
+        """The parameters of a request that puts `item`, as stored, if no item has its key."""
+        return conditional(
+            {"TableName": cls.table(), "Item": item},
+            "attribute_not_exists(#key)",
+            names={"#key": cls.key_attribute_names()[0]},
+        )
+
     # Dumps ----------------------------------------------------------------------------------------
 
     @classmethod
@@ -449,13 +458,8 @@ class PlainModel(PynamoModel):
 
     @classmethod
     def _restore_as_it_is(cls, item: Item) -> bool:
-        names = cls.key_attribute_names()
-        request = conditional(
-            {"TableName": cls.table(), "Key": {name: item[name] for name in names}, "Item": item},
-            "attribute_not_exists(#key)",
-            names={"#key": names[0]},
-        )
-        done = write_one("PutItem", request)
+        key = {name: item[name] for name in cls.key_attribute_names()}
+        done = write_one("PutItem", cls._put_if_absent(item) | Request(Key=key))
         if done or is_same_value({"M": done.stored or {}}, {"M": item}):
             return bool(done)
         raise AlreadyExists(str(cls._meta.verbose_name)) from done.refused

@@ -23,7 +23,6 @@ from dynamo.model.unique import (
 )
 from dynamo.transactions import Transaction, errors_of, joined
 from dynamo.wire.types import Item, Typed
-from dynamo.wire.updates import conditional
 from dynamo.wire.values import digest_of, is_same_value, text_of, typed_number
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
@@ -149,11 +148,6 @@ class Creatable(Readable):
         self._check_key(item)
         self._check_index_keys(item)
         sent: Item = {**item, VERSION: typed_number(drawn), **(marks or {})}
-        put = conditional(
-            {"TableName": self.table(), "Item": sent},
-            "attribute_not_exists(#key)",
-            names={"#key": self.key_attribute_names()[0]},
-        )
         # In a caller's transaction, values can be set until the commit.
         become = self.deserialize
         if write is not None:
@@ -174,7 +168,7 @@ class Creatable(Readable):
         put_write = MarkedWrite(
             self,
             "Put",
-            put,
+            self._put_if_absent(sent),
             refused,
             is_drawn=not self._is_kept(drawn),
             asked=item,

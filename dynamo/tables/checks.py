@@ -71,6 +71,7 @@ from dynamo.tables.definitions import (
     verify,
 )
 from dynamo.wire.attributes import DateTimeAttribute, nearest
+from dynamo.wire.types import Item
 
 TAG = "dynamodb"
 
@@ -333,7 +334,7 @@ def _check_items(table: str) -> Findings:
         yield "W004", f"The items of the table {table} were not checked: {error}"
         return
     for model in models:
-        errors = [error for _item, error in model.damage_in(items)]
+        errors = [error for _item, error in model._damage_in(items)]
         if errors:
             text = f"{len(errors)} of {len(items)} items cannot be read as {model._meta.label}"
             yield "W004", f"{text}, such as this: {errors[0]}"
@@ -344,15 +345,10 @@ def _check_transactions() -> Findings:
 
     The engine must recognize the second as the first.
     """
-    key = {"key": {"S": f"check#{uuid.uuid4()}"}}
+    key: Item = {"key": {"S": f"check#{uuid.uuid4()}"}}
     # TTL deletes the item if this process ends before it does.
-    expires = {"expires": {"N": str(int(time.time()) + 3600)}}
-    put = {
-        "TableName": CacheItem.table(),
-        "Item": {**key, **expires},
-        "ConditionExpression": "attribute_not_exists(#key)",
-        "ExpressionAttributeNames": {"#key": "key"},
-    }
+    expires: Item = {"expires": {"N": str(int(time.time()) + 3600)}}
+    put = CacheItem._put_if_absent({**key, **expires})
     request = {"TransactItems": [{"Put": put}], "ClientRequestToken": str(uuid.uuid4())}
     try:
         send("TransactWriteItems", request)

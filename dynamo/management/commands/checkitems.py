@@ -42,7 +42,7 @@ class Command(DynamoCommand):
     def _list(self, model: type[PlainModel], *, as_json: bool) -> None:
         count = 0
         names = [stored_name for _name, stored_name, _attribute in model._named_attributes()]
-        for item, error in model.damage_in(scanned(model.table(), names, unseen)):
+        for item, error in model._damage_in(scanned(model.table(), names, unseen)):
             count += 1
             key = model.key_texts(item)
             if as_json:
@@ -67,7 +67,7 @@ class Command(DynamoCommand):
         stored = read_item({"TableName": model.table(), "Key": key})
         if not stored:
             raise CommandError("There is no such item.")
-        damage = next(model.damage_in([stored]), None)
+        damage = next(model._damage_in([stored]), None)
         if damage is None:
             raise CommandError("This item is not damaged. Delete it by its app or in the admin.")
         if ask and not is_confirmed(printable(f"{damage[1]} Delete it?")):
