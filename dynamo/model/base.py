@@ -156,7 +156,9 @@ def _add_key_and_version(bases: tuple[type, ...], namespace: dict[str, object]) 
 
 
 def _attributes_in(namespace: dict[str, object]) -> dict[str, Attribute]:
-    return {name: item for name, item in namespace.items() if isinstance(item, Attribute)}
+    found = {name: item for name, item in namespace.items() if isinstance(item, Attribute)}
+    # A MapAttribute becomes an attribute only in PynamoDB's metaclass.
+    return {name: item for name, item in found.items() if hasattr(item, "is_hash_key")}
 
 
 def _add_uniques(name: str, namespace: dict[str, object]) -> None:
