@@ -105,7 +105,7 @@ class AccountForm(forms.Form):
         return self.cleaned_data
 
     def account_values(self) -> dict[str, Any]:
-        """The clean values, as `register` takes them."""
+        """The clean values, for `register`."""
         model = account_model()
         # Values of the profile that are not given are left out, because an attribute may have a
         # default.

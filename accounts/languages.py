@@ -9,9 +9,9 @@ applies:
     4. the first of the browser's languages that the site has (Accept-Language)
     5. English
 
-The cookie gets the language of the profile. Therefore, pages that do not read who is signed in (an
-unknown URL, a form without its token, DynamoDB is not reachable) have the same language, and
-signing out does not change it.
+The cookie gets the language of the profile. Therefore, pages that do not read the visitor (an
+unknown URL, a form without its token, the 503 page) have the same language, and signing out does
+not change it.
 """
 
 from http import HTTPStatus

@@ -242,7 +242,7 @@ class TransactionCancelled(DynamoError):
 
 
 class TransactionConflict(DynamoError):
-    """A transaction met another one, or was throttled. Nothing was written or checked.
+    """A transaction conflicted with another one, or was throttled. Nothing was written or checked.
 
     Raised only for `repeat_conflicts=False`: otherwise the transaction is repeated.
     """

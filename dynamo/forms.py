@@ -9,7 +9,7 @@
     if form.is_valid() and form.try_save():
         return redirect(…)
 
-A form keeps the promises of its model across pages, by a hidden field:
+A hidden field extends the guarantees of the model from one page to the next:
 
 - The form of a new item has a signed request id, so a form that is sent twice creates once.
 - The form of a stored item has the signed version that it was shown with. If the item changed

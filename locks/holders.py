@@ -89,7 +89,7 @@ class ProcessLease:
 class HolderWatch(Watch):
     """Watches a holder until it is gone.
 
-    For a process that wants what the holder worked on, not the lock itself.
+    This is for a process that needs the items of the holder, not the lock itself.
     """
 
     def __init__(self, holder: Holder) -> None:
@@ -105,7 +105,7 @@ class HolderWatch(Watch):
 
         Raises:
             DamagedItem: the lock has no usable lease.
-            Unavailable: no answer; a later look will tell.
+            Unavailable: no answer. Call it again.
         """
         lock = requests.read(self._holder.lease)
         if lock is None or lock.released == RELEASED or lock.fence != self._holder.fence:

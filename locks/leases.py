@@ -90,7 +90,7 @@ class Lease(AltersData):
     _alters_data = "hold_in renew leave release"
 
     def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
-        """`item` is the lock with `version`, as the request that was sent at `sent_at` stored it.
+        """The request that was sent at `sent_at` stored `item`, the lock, under `version`.
 
         Raises:
             DamagedItem: the fencing token is not a whole number.

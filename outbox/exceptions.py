@@ -49,7 +49,7 @@ class InvalidReturnValue(OutboxError):
 
 
 class UnknownTask(OutboxError):
-    """The stored path does not lead to a task: the function was renamed or removed."""
+    """There is no task under the stored path: the function was renamed or removed."""
 
     function: str
 

@@ -57,7 +57,7 @@ class Retry:
         Classes that cannot be imported are left out, because they were not raised.
 
         Raises:
-            ImportError: with `strict`, one of them does not lead to the class of an error.
+            ImportError: with `strict`, one of the paths is not that of an error class.
         """
         found = []
         for kind in self.never:

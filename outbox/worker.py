@@ -215,7 +215,7 @@ class Worker:
 
     def _find(self, partitions: list[str], is_consistent: bool) -> list[TaskItem]:
         """The tasks of the partitions that are due, except those that this worker runs."""
-        # A read may show tasks that have ended in the meantime, so `running` is noted before it.
+        # A read may return tasks that have ended in the meantime, so `running` is copied before it.
         running = {*self._running}
         failed: dict[str, DynamoError] = {}
         looks = together(*(partial(self._read, name, is_consistent, failed) for name in partitions))

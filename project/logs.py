@@ -1,8 +1,8 @@
 """Writes log lines, plain or JSON, and hides secrets in them and in crash reports, at any level.
 
 Secrets are passwords, session keys, CSRF and link tokens. They are found in two ways. In each path,
-even one that a client invented, the part that the URL map calls `token` is hidden. Therefore, a new
-URL only has to give its parameter this name. In each text about a request, the values of the
+even one that a client invented, the part with the name `token` in the URL map is hidden. Therefore,
+a new URL only has to give its parameter this name. In each text about a request, the values of the
 request's own secrets are hidden.
 
 This covers the handlers of `LOGGING`, at all levels of the loggers. A server's own access log

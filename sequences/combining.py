@@ -15,7 +15,7 @@ away       nowhere                            itself, when it is decided or its 
 
 After each request, the leader moves the gathered callers. Those that the request decided wake and
 leave. The others return to the front of the queue. A leader leads until it is decided itself, and
-then hands over to the first caller that waits.
+then hands over to the first waiting caller.
 
 All these moves are methods of `_Queue`, and are made with the combiner's lock held. Outside the
 lock, a caller sleeps or a leader sends.

@@ -18,9 +18,9 @@ A counter is one item. There are two strategies to change it:
 Threads of a process that wait for the same counter, with the same settings, share a request: 16
 waiting threads cost as much as one.
 
-A counter never gives a number twice, unless it is deleted or starts over. It may skip numbers, and
+A counter never issues a number twice, unless it is deleted or starts over. It may skip numbers, and
 callers that ask at the same time may get theirs in any order. If numbers must not be skipped, use
-`series`. Write a counter in one region only. A global table that is written in two regions gives
+`series`. Write a counter in one region only. A global table that is written in two regions issues
 numbers twice.
 
 A name is any text of 1 to 2,048 bytes in UTF-8. Names that begin with the table of a numbered model
@@ -203,7 +203,7 @@ def last_value(name: str) -> int | None:
 
 
 def delete_counter(name: str) -> bool:
-    """Delete a counter, so that it gives its numbers again; return whether it existed.
+    """Delete a counter, so that it starts again; return whether it existed.
 
     If a reply is lost, the request is repeated, and may return False although it deleted the
     counter. Costs 1 request and 1 write unit.

@@ -107,8 +107,8 @@ def issue(
     """Store `item` under the next number of `series` and return it.
 
     Sets `item.series`, `item.number` and `item.request_id`. The numbers of a series are 1, 2, 3 …,
-    or begin where `start_series` said, at every instant; no error, crash or race skips one or gives
-    it twice.
+    or begin where `start_series` said, at every instant; no error, crash or race skips one or
+    issues it twice.
 
     `request_id` makes the call repeatable: a later call with the same id and the same `contents`
     returns the stored item as it is now, and issues nothing. Use an id that the caller keeps, such

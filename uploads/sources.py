@@ -1,9 +1,9 @@
 """Finds the files to upload below given paths, and their keys in the bucket.
 
 A folder is read while its files are uploaded: only a few thousand names are in memory. A symbolic
-link is followed if it leads to something in the same folder. Another process may replace a file or
-a folder by a link at any time, so `opened` in `uploads.contents` decides. Files that cannot be
-uploaded are reported with the reason, and the others continue.
+link is followed if its target is in the same folder. Another process may replace a file or a folder
+by a link at any time, so `opened` in `uploads.contents` decides. Files that cannot be uploaded are
+reported with the reason, and the others continue.
 """
 
 import fnmatch

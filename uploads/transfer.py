@@ -1,7 +1,7 @@
 """Uploads one file: claims its row, stores the object, and records that it is done.
 
-A crash between two of these requests leaves a row that tells the next run where to continue. An
-object that is already in the bucket is compared, and never stored again.
+After a crash between two of these requests, the row tells the next run where to continue. An object
+that is already in the bucket is compared, and never stored again.
 
 A large file is sent in parts, and the row names its multipart upload from the creation on. A run
 that resumes it reads every part from disk and sends those that S3 does not have with the same size

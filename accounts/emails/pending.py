@@ -32,7 +32,7 @@ from dynamo.wire.types import Item
 def hold_sign_up(
     *, password: str, request_id: str, next_page: str = "", **values: Any
 ) -> str | None:
-    """Store a sign-up, with values as `services.register` takes them, and the page to go to then.
+    """Store a sign-up, with the values for `services.register`, and the page to go to afterwards.
 
     Returns the key of the link that makes the account, or None if an account has the address.
     Costs 3 requests, 2 read units and 1 write unit per KB in either case; 1 request and 1 read unit

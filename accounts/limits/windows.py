@@ -156,7 +156,7 @@ class Limit:
     def _count(self, key: str, times: int, waits: bool) -> Slot:
         """Count an attempt and return its slot.
 
-        A slot that is not free was given back, but another one may become free.
+        If the returned slot is not free, it was given back, but another one may become free.
 
         Raises:
             TooManyAttempts: none becomes free before the window ends, or the caller does not wait.

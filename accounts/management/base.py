@@ -41,7 +41,7 @@ class UserCommand(DynamoCommand):
         self.act(find_user(who), **options)
 
     def act(self, user: AbstractAccount, **options: object) -> None:
-        """Call the operation, and tell what it did."""
+        """Call the operation, and print what it did."""
         type(self).operation(user, *(options[name.lower()] for name, _help in self.arguments))
         self.tell(self.message.format(user=user))
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 USERNAME_MAX_LENGTH = 150
 INVALID_USERNAME = _("Use letters, digits and the characters . + - _ only.")
 
-# Django's UnicodeUsernameValidator without "@", so that a username is not an email address.
+# Like Django's UnicodeUsernameValidator, but without "@", so that no username is an email address.
 _USERNAME = re.compile(r"[\w.+-]+")
 _BASED_ON_LATIN = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
 _OTHER_LATIN = dict(zip("ðÐŋŊĸəƏ", "dDnNkeE", strict=True))

@@ -42,7 +42,7 @@ def configured_endpoint(service: str) -> str | None:
 
 
 def is_loopback(url: str | None) -> bool:
-    """Whether `url` leads to this machine."""
+    """Whether the host in `url` is this machine."""
     try:
         host = urlsplit(url or "").hostname or ""
         return host == "localhost" or ip_address(host).is_loopback

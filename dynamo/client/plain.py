@@ -478,7 +478,7 @@ class PlainModel(PynamoModel):
 
     @classmethod
     def set_or_remove(cls, values: Mapping[str, object]) -> list[Action]:
-        """The update actions that give attributes, by Python name, their `values`; None removes."""
+        """The update actions that set attributes, by Python name, to `values`; None removes one."""
         attributes = cls.get_attributes()
         return [
             attributes[name].remove() if value is None else attributes[name].set(value)

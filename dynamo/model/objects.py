@@ -289,7 +289,7 @@ class ItemObject(Keyed):
         return version
 
     def is_same_item(self, stored: Item) -> bool:
-        """Whether `stored` is this item, changed or not, and not another one with the same key."""
+        """Whether `stored` is this item, even if it changed, not another one with the same key."""
         version = self._version_of(self.stored)
         # An item without a version is only identified by its key.
         return version is None or is_later_version(self._version_of(stored), version)

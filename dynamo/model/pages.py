@@ -262,14 +262,14 @@ class Paged(ItemObject):
         `limit`, and to `scope`. Name the user there if lists of several users have the same
         partition and conditions. The cursor also works after its item was deleted.
 
-        `scan_index_forward=False` gives the last items first. A damaged item is left out, logged as
-        an error and named in `Page.damaged`, unless `damaged(stored, error)` returns a replacement.
+        `scan_index_forward=False` reverses the order. A damaged item is left out, logged as an
+        error and named in `Page.damaged`, unless `damaged(stored, error)` returns a replacement.
         The other options are those of `query`. Guard items are left out.
 
         Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
         not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
-        most 5 requests, each of which looks at no more than `limit` + 1 items. Therefore, such a
-        page may be short or empty, and still have a `next`.
+        most 5 requests, each of which reads at most `limit` + 1 items. Therefore, such a page may
+        be short or empty, and still have a `next`.
 
         Raises:
             BadCursor: `after` was changed, or belongs to another query or scope.

@@ -46,7 +46,7 @@ class _Turn:
             raise TooManyPages
 
     def end(self) -> None:
-        # A page that passed its turn on may have got no other turn.
+        # A page that passed its turn on may have continued without a turn.
         if self.is_held:
             self.is_held = False
             self._turns.release()

@@ -70,7 +70,7 @@ def check_printable(text: str) -> str:
     raise ValidationError(errors)
 
 
-#: Text of one line, and text of several lines. It may have only characters that the PDF can print.
+#: Texts of one line and of several lines, with only those characters that the PDF can print.
 SingleLine = partial(inputs.SingleLine, rule=check_printable)
 MultiLine = partial(inputs.MultiLine, rule=check_printable)
 

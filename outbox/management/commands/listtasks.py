@@ -31,7 +31,7 @@ class Command(DynamoCommand):
 
 
 def _as_json(item: TaskItem) -> dict[str, object]:
-    """A task for programs.
+    """The JSON object of a task.
 
     `seconds` is the time since it became due, below 0 if it is not due yet.
     """

@@ -95,7 +95,7 @@ class Command(DynamoCommand):
         follow_links = options["follow_links"]
         found = partial(walk, options["paths"], to, selection, follow_links=follow_links)
         if self.dry_run:
-            # HeadObject does not tell a missing bucket from a missing object.
+            # HeadObject does not distinguish a missing bucket from a missing object.
             s3.check_bucket(to.bucket, to.key_prefix)
             # If DynamoDB does not answer, the error is reported once, and not for each file.
             claims.read(to.url_for(""))
