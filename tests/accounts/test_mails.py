@@ -125,7 +125,7 @@ def test_a_hostile_stored_name_adds_nothing_to_a_header(
 
 
 @override_settings(ACCOUNTS_SITE_ORIGIN="http://here\r\nBcc: x@evil.example")
-def test_a_subject_is_one_line_whatever_it_contains(server: MailServer) -> None:
+def test_a_subject_is_always_one_line(server: MailServer) -> None:
     typed = dict.fromkeys(("subject", "link", "username", "site"), "a\r\nBcc: b@evil.example")
 
     mails.deliver("confirm", "ann@example.org", "en", **typed)

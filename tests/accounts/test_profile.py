@@ -43,7 +43,7 @@ def test_the_page_and_the_operation_store_the_profile_alike(client: Client, ann:
     assert profile_of(ann) == STORED
 
 
-def test_fields_that_are_not_sent_stay_as_they_are(client: Client, ann: User) -> None:
+def test_fields_that_are_not_sent_do_not_change(client: Client, ann: User) -> None:
     client.post(PROFILE, TYPED)
 
     client.post(PROFILE, {"full_name": "Anna"})

@@ -325,7 +325,7 @@ def test_an_ended_session_is_anonymous_also_for_code_that_compares_only_the_hash
     assert [seen_by_hash(item) for item in (before, since)] == [None, None]
 
 
-def test_the_session_that_ends_the_others_or_changes_the_password_stays(ann: User) -> None:
+def test_the_session_that_ends_the_others_or_changes_the_password_remains(ann: User) -> None:
     client = let_in(ann)
     other = let_in(ann)
     response = client.post(END_OTHERS, follow=True)
@@ -355,7 +355,9 @@ def test_code_that_compares_only_the_hash_accepts_a_single_ended_session_until_o
     assert seen_by_hash(client) == ann.pk
 
 
-def test_a_session_of_a_former_secret_key_stays_until_it_is_ended(ann: User, settings: Any) -> None:
+def test_a_session_of_a_former_secret_key_remains_until_it_is_ended(
+    ann: User, settings: Any
+) -> None:
     client = let_in(ann)
     other = let_in(ann)
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]

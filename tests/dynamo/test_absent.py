@@ -144,9 +144,7 @@ def test_attributes_are_compared_as_they_are_read(compare: Any, inverted: bool) 
     assert {tour.pk for tour in Tour.scan(seated)} == expected
 
 
-def test_of_simultaneous_bookings_none_is_above_the_seats(
-    at_once: Callable[..., list[Any]],
-) -> None:
+def test_simultaneous_bookings_never_exceed_the_seats(at_once: Callable[..., list[Any]]) -> None:
     tour = Tour.create(least=1)
     overwrite(tour, booked=None, seats=None)
 

@@ -717,7 +717,7 @@ def test_a_form_keeps_unknown_attributes_and_values_that_it_cannot_show_without_
 @pytest.mark.parametrize(
     ("tags", "is_shown"), [({"a", "b"}, True), ({"a", "b\nc"}, False), ({" a"}, False)]
 )
-def test_what_the_browser_returns_unchanged_stays_and_a_set_that_lines_cannot_hold_is_read_only(
+def test_values_that_come_back_unchanged_are_kept_and_a_set_that_lines_cannot_hold_is_read_only(
     tags: set[str], is_shown: bool, client: Client
 ) -> None:
     notes, called = " one\ntwo ", datetime(2026, 11, 23, 1, 2, 3, 456789, UTC)

@@ -252,7 +252,7 @@ class DjangosForm(forms.ModelForm):  # type: ignore[type-arg]  # not at run time
         ({"list_display_links": None}, ""),
     ],
 )
-def test_check_reports_what_works_in_django_alone_and_names_that_are_wrong(
+def test_check_reports_what_works_only_in_django_and_wrong_names(
     options: dict[str, Any], said: str, customer_admin: Any, site: AdminSite
 ) -> None:
     site.register(Customer, customer_admin, **options)

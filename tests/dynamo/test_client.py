@@ -123,7 +123,7 @@ def test_a_count_that_may_have_been_made_is_not_sent_again(proxy: FaultProxy, fa
 
 
 @pytest.mark.parametrize("fault", (NOT_DONE | MAYBE_DONE).values(), ids=NOT_DONE | MAYBE_DONE)
-def test_a_failure_that_stays_is_unavailable_soon_after_the_deadline(
+def test_a_lasting_failure_is_unavailable_soon_after_the_deadline(
     proxy: FaultProxy, impatient: float, fault: Any
 ) -> None:
     proxy.plan("PutItem", fault, times=1_000)

@@ -22,7 +22,7 @@ def test_the_template_has_every_table_of_the_models_under_ids_without_prefix(set
     assert resources.keys() == plain.keys()
 
 
-def test_a_table_is_protected_and_stays_when_its_stack_is_deleted(requests_sent: Requests) -> None:
+def test_a_table_is_protected_and_kept_when_its_stack_is_deleted(requests_sent: Requests) -> None:
     document = printed()
     resources = document["Resources"]
     outputs = document["Outputs"]

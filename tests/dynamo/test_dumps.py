@@ -317,7 +317,7 @@ def test_of_two_dumps_into_one_file_at_once_the_later_one_is_whole(
     assert items_in(file.read_text()) == items_in(whole)
 
 
-def test_a_dump_continues_in_its_own_file_alone(tmp_path: Path, proxy: FaultProxy) -> None:
+def test_a_dump_continues_only_in_its_own_file(tmp_path: Path, proxy: FaultProxy) -> None:
     make_items()
     file, state = tmp_path / "all.jsonl", str(tmp_path / "state")
     count = itertools.count()

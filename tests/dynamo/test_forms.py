@@ -461,7 +461,7 @@ def test_save_without_commit_names_the_right_call() -> None:
     assert list(Customer.scan()) == []
 
 
-def test_a_form_joins_a_transaction_and_shows_a_refusal_that_is_about_it_alone() -> None:
+def test_a_form_joins_a_transaction_and_shows_only_its_own_refusal() -> None:
     def save_both(row: int) -> ModelForm[Customer]:
         form = CustomerForm(sent(CustomerForm(), **ANN))
         try:
@@ -650,9 +650,7 @@ class Visit(Customer):
 
 
 @pytest.mark.parametrize("prefix", [None, "rows"])
-def test_a_blank_extra_form_of_a_formset_is_unchanged_whatever_its_fields(
-    prefix: str | None,
-) -> None:
+def test_a_blank_extra_form_of_a_formset_with_any_fields_is_unchanged(prefix: str | None) -> None:
     form = modelform_factory(Visit, fields="__all__")
     formset = forms.formset_factory(form, extra=3, can_order=True, can_delete=True)
     values = Form(str(formset(prefix=prefix))).values

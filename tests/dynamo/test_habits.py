@@ -179,7 +179,7 @@ def test_auto_now_is_the_time_of_the_last_write_that_changed_something() -> None
         (DateAttribute, {"auto_now_add": True, "default": OLD.date()}, "with a default"),
     ],
 )
-def test_an_option_that_an_attribute_does_not_know_is_refused_in_words(
+def test_an_option_that_an_attribute_does_not_know_is_refused_with_a_clear_error(
     kind: Any, options: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(TypeError, match=reason):
@@ -697,7 +697,7 @@ def test_items_are_read_once_and_templates_show_their_number(requests_sent: Requ
     assert found.get(pk=new.pk) == new
 
 
-def test_a_manager_of_ones_own_finds_what_its_get_queryset_returns(
+def test_a_custom_manager_finds_the_items_of_its_get_queryset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Basket, "objects", OfNorth())

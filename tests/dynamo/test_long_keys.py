@@ -172,7 +172,7 @@ def test_a_list_has_the_pages_of_all_parts(view: Any, arguments: dict[str, str])
 
 
 @pytest.mark.usefixtures("matches")
-def test_a_viewset_has_the_items_of_all_parts_alone() -> None:
+def test_a_viewset_has_only_the_items_of_all_parts() -> None:
     class Unlocked(MatchViewSet):
         authentication_classes: ClassVar = []
         partition = (2026, "a")

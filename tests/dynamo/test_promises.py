@@ -177,7 +177,7 @@ def _change_beside_another_item(member: Member) -> None:
         lambda m: (setattr(m, "visits", 1), m.save(update_fields=["visits"])),
     ],
 )
-def test_assignments_that_a_write_leaves_out_stay_to_be_saved(
+def test_assignments_that_a_write_leaves_out_can_still_be_saved(
     write: Callable[[Member], Any],
 ) -> None:
     member = ann(card="A-17")
@@ -192,7 +192,7 @@ def test_assignments_that_a_write_leaves_out_stay_to_be_saved(
     assert Member.find(email="new@example.org").card is None
 
 
-def test_an_assignment_before_the_commit_stays_to_be_saved() -> None:
+def test_an_assignment_before_the_commit_can_still_be_saved() -> None:
     with Transaction() as write:
         member = ann(write=write)
         member.card = "A-17"
@@ -666,7 +666,7 @@ def test_two_items_swap_their_values_and_a_new_one_takes_that_of_one_that_is_del
 # Request ids --------------------------------------------------------------------------------------
 
 
-def test_the_same_request_returns_the_stored_item_however_it_changed_since() -> None:
+def test_the_same_request_returns_the_stored_item_even_if_it_changed_since() -> None:
     first = ann(request_id="form-1")
     first.change(card="A-18")
 

@@ -657,7 +657,7 @@ def test_a_throttle_costs_one_request_and_two_at_the_beginning_of_a_window() -> 
 @pytest.mark.parametrize(
     "first", ["dynamo.rest", "rest_framework.views", "rest_framework.generics"]
 )
-def test_settings_name_throttles_and_pagination_whatever_is_imported_first(first: str) -> None:
+def test_settings_can_name_throttles_and_pagination_in_any_import_order(first: str) -> None:
     program = f"""
 from django.conf import settings
 settings.configure(INSTALLED_APPS=["dynamo"], DATABASES={{}}, REST_FRAMEWORK={{

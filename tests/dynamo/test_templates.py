@@ -152,5 +152,5 @@ def test_an_override_keeps_the_mark_also_in_a_mixin_or_as_a_class_method() -> No
     assert Member.get(shout.pk).name == "Bea"
 
 
-def test_djangos_own_classes_stay_as_they_are() -> None:
+def test_djangos_own_classes_are_not_changed() -> None:
     assert not hasattr(SessionBase.flush, "alters_data")

@@ -298,7 +298,7 @@ def is_the_second_try(body: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_an_item_that_does_not_meet_the_condition_stays_and_the_rest_is_written_or_refused(
+def test_an_item_that_does_not_meet_the_condition_is_kept_and_the_others_are_written_or_refused(
     is_refused: bool,
 ) -> None:
     page("theirs", text="theirs")

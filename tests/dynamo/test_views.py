@@ -456,7 +456,7 @@ assert client.get(f"/tickets/{year}/").text == "1 tickets"
 """
 
 
-def test_the_example_of_the_docs_works_with_the_library_alone(tmp_path: Path) -> None:
+def test_the_example_of_the_docs_works_with_only_the_library(tmp_path: Path) -> None:
     text = (ROOT / "docs/forms.md").read_text(encoding="utf-8")
     blocks = re.findall(
         r"^(?:`([\w/.]+)`\n\n)?```(?:python|html)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE

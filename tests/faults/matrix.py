@@ -170,7 +170,7 @@ def test_an_operation_that_cannot_be_done_any_more_is_refused_and_writes_nothing
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
-def test_an_operation_is_not_done_under_a_fault_that_stays_and_once_under_faults_that_pass(
+def test_an_operation_is_not_done_under_a_lasting_fault_and_once_under_temporary_faults(
     proxy: FaultProxy, operation: Operation
 ) -> None:
     run = Run(operation, proxy)

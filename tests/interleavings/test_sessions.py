@@ -87,7 +87,7 @@ def delete_if_expired(key: str) -> None:
         pytest.param([let_time_pass], 1, id="time"),
     ],
 )
-def test_an_ended_session_stays_ended_however_late_its_creation_arrives(
+def test_an_ended_session_stays_ended_even_if_its_creation_arrives_late(
     explore: Explore, others: list[Callable[[Session], object]], losses: int
 ) -> None:
     clock = Clock()

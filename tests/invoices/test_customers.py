@@ -298,7 +298,7 @@ def test_a_new_invoice_begins_with_the_data_of_a_customer(client: Client, ann: U
     assert client.get(f"{NEW}?customer={'x' * 2_000}").status_code == 404
 
 
-def test_a_customer_is_found_by_a_part_of_its_name_or_chosen_and_what_was_typed_stays(
+def test_a_customer_is_found_by_a_part_of_its_name_or_chosen_and_typed_values_are_kept(
     client: Client, ann: User
 ) -> None:
     item = added(ann.pk)

@@ -43,7 +43,9 @@ HEADINGS = {
 
 
 @pytest.mark.parametrize(("ending", "headings"), HEADINGS.items(), ids=HEADINGS)
-def test_the_columns_of_a_table_stay_and_new_ones_come_last(ending: str, headings: str) -> None:
+def test_the_columns_of_a_table_do_not_change_and_new_ones_come_last(
+    ending: str, headings: str
+) -> None:
     [row] = rows_of(an_invoice(a_line()), ending=ending)
 
     assert ",".join(row).startswith(headings)

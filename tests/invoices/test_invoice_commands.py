@@ -147,7 +147,7 @@ def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_mail_may_have_brought_is_voided_if_the_command_says_so(ann: User) -> None:
+def test_an_invoice_that_may_have_been_mailed_is_voided_if_the_command_says_so(ann: User) -> None:
     issued(ann.pk)
     put_sendings(ann.pk, FIRST, {"r": MAIL})
 

@@ -157,7 +157,7 @@ def test_an_invoice_without_a_line_is_rejected_at_the_first_line(client: Client,
         assert page.value("lines-TOTAL_FORMS") == "1"
 
 
-def test_every_line_that_was_sent_counts_whatever_their_number_says_and_a_blank_one_does_not(
+def test_every_line_that_was_sent_counts_regardless_of_the_stated_number_and_a_blank_one_does_not(
     client: Client, ann: User
 ) -> None:
     form = typed(LINE, LINE)
@@ -325,7 +325,7 @@ def test_hostile_text_is_shown_as_text(client: Client, ann: User) -> None:
 # What is not there --------------------------------------------------------------------------------
 
 
-def test_an_invoice_is_found_by_its_account_alone(client: Client, ann: User) -> None:
+def test_only_its_account_finds_an_invoice(client: Client, ann: User) -> None:
     before = issued(ann.pk, day=TODAY)
     stranger = let_in(make_user())
 

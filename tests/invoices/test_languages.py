@@ -72,7 +72,7 @@ def _labels(name: str, language: str) -> list[str]:
 
 @pytest.mark.parametrize("language", ["de", "fr"])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_nothing_of_a_document_stays_english(name: str, language: str) -> None:
+def test_no_part_of_a_document_remains_english(name: str, language: str) -> None:
     both = zip(_labels(name, language), _labels(name, "en"), strict=True)
 
     assert {here for here, there in both if here == there} - SAME == set()

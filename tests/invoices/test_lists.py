@@ -69,7 +69,7 @@ def test_a_search_stops_after_some_requests_and_continues_where_it_stopped(
 
 
 @pytest.mark.usefixtures("small_pages")
-def test_a_search_whose_requests_end_with_a_year_goes_on_in_the_year_before(
+def test_a_search_whose_requests_end_with_a_year_continues_in_the_year_before(
     client: Client, ann: User
 ) -> None:
     for _ in range(5):
@@ -170,7 +170,7 @@ def test_the_years_before_and_after_are_a_link_away(client: Client, ann: User, s
     assert f"year={YEAR + 2}" not in other
 
 
-def test_a_search_goes_on_in_earlier_years_and_leads_to_more(
+def test_a_search_continues_in_earlier_years_and_links_to_more(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
     arrive(client, ann)

@@ -446,7 +446,7 @@ def test_long_descriptions_are_printed_whole_and_within_their_column() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
-def test_long_words_of_the_document_stay_whole_beside_wide_numbers(language: str) -> None:
+def test_long_words_of_the_document_are_not_broken_next_to_wide_numbers(language: str) -> None:
     lines = [a_line("1000000.5", "99999.99", "0", category=category) for category in TAX_CATEGORIES]
     invoice = an_invoice(*lines, language=language)
     with translation.override(language):

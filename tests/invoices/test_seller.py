@@ -129,7 +129,7 @@ def test_a_vat_id_with_a_wrong_check_digit_is_not_stored(ann: User) -> None:
     assert profile_of(ann.pk).vat_id is None
 
 
-def test_a_vat_id_that_was_stored_before_stays_until_it_is_changed(
+def test_a_vat_id_that_was_stored_before_is_kept_until_it_is_changed(
     client: Client, ann: User
 ) -> None:
     sell_as(ann, vat_id="DE 1")

@@ -187,7 +187,7 @@ def test_an_invoice_that_was_voided_after_it_was_read_is_not_sent(sender: User) 
 
 
 @pytest.mark.fault_of("moto", "reports other capacity")
-def test_a_sending_is_stored_with_its_task_and_costs_one_request_besides_those_of_limits(
+def test_a_sending_is_stored_with_its_task_and_costs_one_request_in_addition_to_those_of_limits(
     sender: User, requests_sent: Requests, worker: RunTasks
 ) -> None:
     record = find_record(sender.pk, FIRST)

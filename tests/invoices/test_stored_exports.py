@@ -242,9 +242,7 @@ def test_a_connection_that_died_is_replaced(
 # Whose --------------------------------------------------------------------------------------------
 
 
-def test_an_export_is_shown_to_its_owner_alone(
-    browser: Client, ann: User, worker: RunTasks
-) -> None:
+def test_an_export_is_shown_only_to_its_owner(browser: Client, ann: User, worker: RunTasks) -> None:
     address = started(browser)
     other_task = delete_address_book.enqueue(str(uuid.uuid4())).id
     bob = make_user(username="Bob")

@@ -87,7 +87,7 @@ def test_short_leases_one_after_the_other_share_a_thread(monkeypatch: pytest.Mon
     assert len(threads) <= 2 + (time.monotonic() - began) / leases.LOOK_SECONDS
 
 
-def test_one_thread_renews_all_leases_and_leaves_a_lost_one_alone(requests_sent: Requests) -> None:
+def test_one_thread_renews_all_leases_except_a_lost_one(requests_sent: Requests) -> None:
     taken("released before").release()
     # The renewal of the first is due in three minutes.
     leases = [taken(f"{length}", lease_seconds=length) for length in (60_000, 60, 20, 80)]

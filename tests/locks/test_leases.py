@@ -77,7 +77,7 @@ CALLS: dict[str, Callable[[Lease], object]] = {
     ("end", "reason"),
     [(end_late, r": it was not renewed in time\.$"), (Lease.release, r": it was released\.$")],
 )
-def test_a_lease_that_is_over_stays_over_and_writes_nothing(
+def test_a_lease_that_is_over_never_starts_again_and_writes_nothing(
     requests_sent: Requests,
     end: Callable[[Lease], None],
     reason: str,

@@ -69,7 +69,7 @@ def test_users_sign_up_in_thirty_lines() -> None:
     assert len(lines("".join(texts))) <= 30
 
 
-def test_registration_takes_thirty_lines_and_a_user_of_ones_own_twelve_more() -> None:
+def test_registration_takes_thirty_lines_and_a_custom_user_twelve_more() -> None:
     assert len(lines(PAGE["club/settings.py"]) + lines(PAGE["club/urls.py"])) <= 30
     # And a line each in INSTALLED_APPS and for AUTH_USER_MODEL.
     assert len(lines(PAGE["members/models.py"])) + 2 <= 12

@@ -98,7 +98,7 @@ def test_the_project_of_the_guide_passes_its_checks_and_its_tests(tmp_path: Path
         ("docs/numbers.md", ""),
     ],
 )
-def test_the_python_of_a_page_works_with_the_library_alone(
+def test_the_python_of_a_page_works_with_only_the_library(
     page: str, then: str, tmp_path: Path
 ) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
