@@ -401,13 +401,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
                 if write is not None or not accept_stored(self.instance, typed):
                     raise
             return self.instance
-        now = self.instance.serialize(null_check=False)
-        chosen = {
-            name: getattr(self.instance, name)
-            for name, attribute in self.instance.get_attributes().items()
-            if name in self.instance._given
-            or now.get(attribute.attr_name) != self._defaults.get(attribute.attr_name)
-        }
+        given = {name: getattr(self.instance, name) for name in self.instance._given}
+        chosen = given | self.instance._assigned(self._defaults)
         return self.instance.insert_for(str(self.hidden_value()), chosen, write)
 
     def try_save(self) -> M | None:
