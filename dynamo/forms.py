@@ -24,7 +24,7 @@ their fields. `null=True` and `default=""` mean that a field is not required. Un
 
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -97,15 +97,16 @@ def _as_returned(field: forms.Field, value: object) -> object:
     return value
 
 
-def refused_values(
-    item: Model, names: Collection[str], keys: Mapping[str, Callable[[Item], object]] | None = None
-) -> Iterator[tuple[str | None, Invalid]]:
-    """The errors of a write of `item`: unique values that are too long, or a too large item.
+def refused_values(item: Model, names: Collection[str]) -> Iterator[tuple[str | None, Invalid]]:
+    """The errors of a write of `item`: keys and unique values that are too long, a too large item.
 
-    Yields the errors with the attribute of `names` that they concern. `keys` are further checks.
+    Yields each error with the attribute of `names` that it concerns, or None.
     """
     stored = item.serialize(null_check=False)
-    checks = [*(keys or {}).items()]
+    checks: list[tuple[str, Callable[[Item], object]]] = []
+    key_name = item._key_names()[0]
+    if key_name in names and not item.stored and item._identity() is not None:
+        checks.append((key_name, item._check_key))
     for unique in item._unique_keys:
         if own := [name for name in unique.names if name in names]:
             # The longest value is probably the one that is too long to be compared.
@@ -289,14 +290,8 @@ class ModelForm(AltersData, djangos.BaseModelForm, Generic[M], metaclass=ModelFo
     def _check_item(self) -> None:
         """Add the errors of a write before it is sent."""
         usable = [name for name in self.model_fields if name not in self.errors]
-        hash_name = self.instance._key_names()[0]
-        asks_key = not self._is_edit and self.instance._identity() is not None
-        keys = {hash_name: self.instance._check_key} if asks_key and hash_name in usable else {}
-        for name, error in refused_values(self.instance, usable, keys):
-            if name is None:
-                self.add_error(None, error)
-            else:
-                self._add_djangos(name, error)
+        for name, error in refused_values(self.instance, usable):
+            self._add_djangos(name or NON_FIELD_ERRORS, error)
 
     # Errors ---------------------------------------------------------------------------------------
 
