@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _, gettext as djangos_text
 
-from dynamo.admin.identity import id_of
+from dynamo.admin.identity import id_of, name_of
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.writes import Refusal, Write
 from dynamo.exceptions import DamagedItem
@@ -142,7 +142,6 @@ def record(
     by: str,
     by_name: str,
     on: Model | None = None,
-    on_name: str = "",
     what: str = "",
     address: str = "",
     reason: str = "",
@@ -151,9 +150,10 @@ def record(
     now = datetime.now(UTC)
     entry_id = f"{now.isoformat(timespec='microseconds')}#{uuid.uuid4()}"
     shown: dict[str, object] = {"action": action, "by": by, "by_name": by_name, "reason": reason}
-    shown |= {"on_name": on_name[:WHAT_MAX_LENGTH], "what": what[:WHAT_MAX_LENGTH]}
-    shown["address"] = address
+    shown |= {"what": what[:WHAT_MAX_LENGTH], "address": address}
     if on is not None:
+        is_new = any(entry.kind == "Put" and entry.about is on for entry in write)
+        shown["on_name"] = name_of(on, is_new=is_new)[:WHAT_MAX_LENGTH]
         shown |= {"on": id_of(on), "model_label": on._meta.label_lower}
     texts: Any = {name: text or None for name, text in shown.items()}
     for journal in [month_of(now), *([] if on is None else [journal_of(on)])]:

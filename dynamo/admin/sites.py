@@ -22,7 +22,6 @@ from django.views.i18n import JavaScriptCatalog
 from pynamodb.expressions.condition import Condition
 
 from dynamo.admin.actions import as_stored, delete_selected
-from dynamo.admin.identity import name_of
 from dynamo.admin.modeladmin import ModelAdmin
 from dynamo.admin.models import LogEntry, list_entries, month_of, record
 from dynamo.admin.options import Context, user_of
@@ -202,18 +201,15 @@ class AdminSite(_AdminSite):
             The errors of `Transaction.commit`.
         """
         user = user_of(request)
-        written: list[object] = [entry.about for entry in write]
-        changed = [entry.about for entry in write if entry.kind != "ConditionCheck"]
-        if not all(self.may_write(request, item) for item in changed):
+        written = [entry.about for entry in write if entry.kind != "ConditionCheck"]
+        if not all(self.may_write(request, item) for item in written):
             raise PermissionDenied
-        is_new = any(entry.kind == "Put" and entry.about is on for entry in write)
         record(
             write,
             action,
             by=str(user.pk),
             by_name=user.get_username(),
             on=on,
-            on_name="" if on is None else name_of(on, is_new=is_new),
             address=self.client_address(request),
             **about,
         )
