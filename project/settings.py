@@ -232,8 +232,6 @@ ACCOUNTS_SITE_NAME = "Dynamo Ledger"
 # The number of our proxies in front of the site that write X-Forwarded-For; 0 if the header is
 # ignored.
 ACCOUNTS_TRUSTED_HOPS = env.read("ACCOUNTS_TRUSTED_HOPS", whole_number(least=0), "0")
-# Mailed links are valid for this time: those that Django signs, and our own.
-PASSWORD_RESET_TIMEOUT = 3 * 24 * 60 * 60
 
 LANGUAGE_CODE = "en"
 # Each name is in its own language, as in the language switch.

@@ -37,36 +37,31 @@ class Family:
     """
 
     name: str
-    #: Module and file of PyPI packages.
+    #: Module and file of PyPI packages, which every site has.
     wheels: tuple[tuple[str, str], ...] = ()
-    #: The Debian package, which is looked for if the wheels are not installed, and its files.
+    #: Or the Debian package, which may be missing, and its files.
     debian: str = ""
     debian_files: tuple[str, ...] = ()
-
-    @property
-    def package(self) -> str:
-        """The package to install, by its name in PyPI or Debian."""
-        return self.wheels[0][0].replace("_", "-") if self.wheels else self.debian
 
     @property
     def script(self) -> str:
         """The first word of the Unicode names of its letters."""
         return self.name.rpartition(" ")[2].upper()
 
-    def from_wheels(self) -> list[Path]:
-        """The files of the PyPI packages; empty if a package is not installed."""
-        found = [_in_package(*place) for place in self.wheels]
-        return [path for path in found if path] if all(found) else []
-
     def files(self) -> list[Path]:
-        """The installed files, the regular weight first; empty if there are none."""
-        of_debian = [Path(settings.INVOICES_FONT_FOLDER, name) for name in self.debian_files]
-        return self.from_wheels() or (of_debian if all(map(Path.is_file, of_debian)) else [])
+        """The installed files, the regular weight first; empty if there are none.
+
+        Raises:
+            ModuleNotFoundError: a package of `wheels` is not installed.
+        """
+        paths = [_in_package(*place) for place in self.wheels]
+        paths += [Path(settings.INVOICES_FONT_FOLDER, name) for name in self.debian_files]
+        return paths if all(map(Path.is_file, paths)) else []
 
 
-def _of_noto_core(script: str, *wheels: tuple[str, str]) -> Family:
+def _of_noto_core(script: str) -> Family:
     weights = (f"NotoSans{script}-Regular.ttf", f"NotoSans{script}-Bold.ttf")
-    return Family(f"Noto Sans {script}", wheels, "fonts-noto-core", weights)
+    return Family(f"Noto Sans {script}", (), "fonts-noto-core", weights)
 
 
 _EMOJI = Family("Noto Color Emoji", (), "fonts-noto-color-emoji", ("NotoColorEmoji.ttf",))
@@ -83,18 +78,17 @@ FAMILIES = (
             ("noto_cjk_sans_jp_bold", "NotoSansCJKjp-Bold.otf"),
         ),
     ),
-    _of_noto_core("Arabic", ("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf")),
-    _of_noto_core(
-        "Hebrew", ("justmytype_intl_rtl", "fonts/ofl/notosanshebrew/NotoSansHebrew[wdth,wght].ttf")
+    Family(
+        "Noto Sans Arabic", (("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf"),)
     ),
-    _of_noto_core("Thai", ("fontpkg_noto_sans_thai", "files/NotoSansThai[wdth,wght].ttf")),
+    _of_noto_core("Hebrew"),
+    Family("Noto Sans Thai", (("fontpkg_noto_sans_thai", "files/NotoSansThai[wdth,wght].ttf"),)),
     _of_noto_core("Armenian"),
     _of_noto_core("Bengali"),
     _of_noto_core("Georgian"),
     _of_noto_core("Tamil"),
     _EMOJI,
 )
-_REQUIRED = FAMILIES[:2]
 _CHARACTERS = Path(__file__).with_name("characters.json")
 
 #: Printed in place of a character that no font has.
@@ -122,11 +116,8 @@ def installed() -> tuple[Family, ...]:
     """The families whose files are installed, looked up once per process.
 
     Raises:
-        ModuleNotFoundError: a package that every invoice needs is not installed.
+        ModuleNotFoundError: see `Family.files`.
     """
-    for family in _REQUIRED:
-        if not family.files():
-            raise ModuleNotFoundError(f"The font package {family.package!r} is not installed.")
     return tuple(family for family in FAMILIES if family.files())
 
 
@@ -136,9 +127,10 @@ def font_folders() -> list[Path]:
     Debian has all its fonts in one folder, and some of them would replace those of the wheels.
     Therefore, the needed files are linked into a separate folder.
     """
-    folders = dict.fromkeys(path.parent for item in installed() for path in item.from_wheels())
-    linked = [path for item in installed() if not item.from_wheels() for path in item.files()]
-    return [*folders, _folder_of_links(linked)] if linked else list(folders)
+    of_wheels = [path for item in installed() if item.wheels for path in item.files()]
+    of_debian = [path for item in installed() if item.debian for path in item.files()]
+    folders = list(dict.fromkeys(path.parent for path in of_wheels))
+    return [*folders, _folder_of_links(of_debian)] if of_debian else folders
 
 
 def _folder_of_links(files: list[Path]) -> Path:
@@ -179,7 +171,7 @@ def as_shown(char: str) -> str:
 
 def packages_for(characters: str) -> list[str]:
     """The packages that are not installed and have fonts for some of `characters`."""
-    absent = {family.script: family.package for family in FAMILIES if family not in installed()}
+    absent = {family.script: family.debian for family in FAMILIES if family not in installed()}
     return list(
         dict.fromkeys(absent[script] for script in map(_script, characters) if script in absent)
     )
@@ -235,6 +227,8 @@ def _coverage() -> list[frozenset[int]]:
     ]
 
 
-def _in_package(package: str, file: str) -> Path | None:
+def _in_package(package: str, file: str) -> Path:
     spec = find_spec(package)
-    return Path(spec.origin).parent / file if spec and spec.origin else None
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The font package {package!r} is not installed.")
+    return Path(spec.origin).parent / file

@@ -144,19 +144,16 @@ def test_an_error_shows_the_characters_that_cannot_be_printed(text: str, shown: 
 
 @pytest.fixture
 def other_fonts(font_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Debian's folder of fonts, empty at first, and no wheel with a Thai font."""
-    in_package = fonts._in_package
-    hidden = "fontpkg_noto_sans_thai"
-    monkeypatch.setattr(
-        fonts, "_in_package", lambda name, file: None if name == hidden else in_package(name, file)
-    )
+    """Debian's folder of fonts, empty at first, in which a Thai font is looked for as well."""
+    thai = fonts._of_noto_core("Thai")
+    families = [thai if family.name == thai.name else family for family in fonts.FAMILIES]
+    monkeypatch.setattr(fonts, "FAMILIES", tuple(families))
     return font_folder
 
 
 def test_an_error_names_the_packages_that_would_add_the_characters(other_fonts: Path) -> None:
     assert refusal_of("Ann ไ 😀 ა")[1:] == [
-        "The operator of this site can add fonts for them: "
-        "fontpkg-noto-sans-thai, fonts-noto-color-emoji, fonts-noto-core."
+        "The operator of this site can add fonts for them: fonts-noto-core, fonts-noto-color-emoji."
     ]
 
 
