@@ -31,13 +31,6 @@ from dynamo.wire.types import Item
 
 
 @sensitive_variables()
-def _is_password(user: AbstractAccount, password: str) -> bool:
-    # An outdated hash is not replaced, because the caller's copy of the account would not have the
-    # new one.
-    return check_password(password, user.password)
-
-
-@sensitive_variables()
 def register(
     *,
     email: str,
@@ -48,7 +41,7 @@ def register(
     email_confirmed: bool = False,
     request_id: str | None = None,
     sign_in: Mapping[str, Any] | None = None,
-    is_password: Callable[[AbstractAccount, str], bool] = _is_password,
+    is_password: Callable[[AbstractAccount, str], bool] | None = None,
     write: Transaction | None = None,
     **profile: Any,
 ) -> AbstractAccount:
@@ -103,7 +96,11 @@ def register(
             return False
         if password is None:
             return made.has_usable_password() == user.has_usable_password()
-        return is_password(made, password)
+        if is_password:
+            return is_password(made, password)
+        # An outdated hash is not replaced, because the caller's copy of the account would not have
+        # the new one.
+        return check_password(password, made.password)
 
     if not request_id:
         return user.insert(write=write)

@@ -19,7 +19,6 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
 from accounts.models import AbstractAccount
 from dynamo import Busy, Unavailable
-from dynamo.auth import check_password
 from dynamo.auth.addresses import comparable_email
 from dynamo.auth.passwords import queued
 from dynamo.auth.usernames import comparable_username
@@ -116,28 +115,6 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot)
         of_client.note_failure()
         raise
     return SignIn([of_account, of_client], account, client)
-
-
-@sensitive_variables()
-def is_password_of(user: AbstractAccount, password: str, client: str | None) -> bool:
-    """Whether this is the password of `user`, who is not signed in.
-
-    The attempt counts like a sign-in.
-
-    Costs 2 requests, 3 more if it is; 1 more for each window that has begun already.
-
-    Raises:
-        TooManyAttempts: see `begin_client` and `begin_sign_in`.
-        Busy: the password was not checked, and does not count.
-    """
-    with queued():
-        attempt = begin_sign_in(user.get_username(), user.pk, client, begin_client(client))
-        # An outdated hash is not replaced, because the caller's copy of the account would not have
-        # the new one.
-        is_right = attempt.is_right(lambda typed: check_password(typed, user.password), password)
-    if is_right:
-        attempt.succeeded()
-    return is_right
 
 
 @sensitive_variables()

@@ -1,11 +1,13 @@
 """The page that says when to try again, after too many attempts or too many pages at once."""
 
 import logging
+from datetime import timedelta
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
-from django.utils.translation import gettext, ngettext
+from django.utils.timesince import timesince
 
 from accounts.exceptions import TooManyAttempts
 from dynamo.middleware import logged
@@ -39,11 +41,6 @@ class TooManyAttemptsMiddleware(MiddlewareMixin):
 
 
 def in_words(seconds: int) -> str:
-    """A time to wait, rounded up, such as "15 minutes"."""
-    if seconds < 60:
-        return gettext("less than a minute")
-    minutes = -(-seconds // 60)
-    if minutes < 120:
-        return ngettext("%(count)s minute", "%(count)s minutes", minutes) % {"count": minutes}
-    hours = -(-minutes // 60)
-    return ngettext("%(count)s hour", "%(count)s hours", hours) % {"count": hours}
+    """A time to wait, rounded up, such as "15 minutes" or "1 hour, 5 minutes"."""
+    now = timezone.now()
+    return timesince(now, now + timedelta(minutes=-(-seconds // 60)))

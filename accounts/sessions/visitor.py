@@ -4,16 +4,16 @@ The id is not the session's key; see `accounts.sessions.services`.
 """
 
 import time
-from functools import partial
 from typing import Any, TypeGuard
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.dispatch import receiver
 from django.http import HttpRequest
+from django.views.decorators.debug import sensitive_variables
 
-from accounts.limits import attempts
-from accounts.limits.clients import client_address, counted_client
+from accounts.backends import AccountBackend
+from accounts.limits.clients import client_address
 from accounts.models import AbstractAccount, account_model
 from accounts.services import register
 from accounts.sessions import services as sessions
@@ -80,11 +80,14 @@ def register_signed_in(
     The returned account has the `session_id` for `login`. If the form was sent before, it has none,
     and `login` begins the session.
 
-    Raises the errors of `register`, and those of `accounts.limits.attempts.is_password_of` if the
-    form was sent before.
+    Raises the errors of `register`, and those of a sign-in if the form was sent before.
     """
     signing_in = sessions.first_session(**from_where(request))
-    is_password = partial(attempts.is_password_of, client=counted_client(request))
+
+    @sensitive_variables()
+    def is_password(made: AbstractAccount, typed: str) -> bool:
+        return AccountBackend().verified(request, made.email, typed) is not None
+
     [begun] = signing_in["sessions"]
 
     def note(_stored: object) -> None:

@@ -20,7 +20,7 @@ from django.utils import translation
 from dynamo.client.plain import PlainModel, all_models
 from dynamo.client.tally import Tally, collect
 from dynamo.exceptions import ErrorWithValues
-from dynamo.runtime.terminal import printable, quantity
+from dynamo.runtime.terminal import listed, printable, quantity
 
 M = TypeVar("M", bound=PlainModel)
 T = TypeVar("T")
@@ -33,9 +33,6 @@ LANGUAGE = "en"
 # The exit codes that a shell shows for a program that a signal ended: 128 + SIGINT, 128 + SIGPIPE.
 INTERRUPTED = 130
 READER_LEFT = 141
-
-#: The most damaged items that a message names.
-NAMED = 10
 
 
 def model_type(
@@ -179,10 +176,8 @@ positive = up_to(math.inf)
 
 def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
     """The error of a command that skipped damaged items of a `kind` (`account`) with these keys."""
-    named = ", ".join(printable(key) for key in keys[:NAMED])
-    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
     damaged = quantity(len(keys), f"damaged {kind}")
-    return CommandError(f"{damaged} could not be read: {named}{more}.")
+    return CommandError(f"{damaged} could not be read: {listed([*map(printable, keys)])}.")
 
 
 def read_line(file: TextIO, default: str | None = None) -> str:

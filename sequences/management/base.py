@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
-from dynamo.tables.findings import Findings
+from dynamo.runtime.terminal import listed
 from sequences.check import SeriesReport
-
-#: The most findings of a kind in a line of text.
-SHOWN = 10
 
 _IN_WORDS = {"beyond": "beyond the counter", "guards": "wrong guard items"}
 
@@ -61,15 +58,9 @@ class SeriesCheckCommand(DynamoCommand):
         parts = [f"{report.series}  {last}, {counts}"]
         for name, found in report.findings.items():
             if found:
-                parts.append(f"{_IN_WORDS.get(name, name)}: {_listed(found)}")
+                parts.append(f"{_IN_WORDS.get(name, name)}: {listed(found.listed, found.more)}")
         return "; ".join(parts)
 
 
 def _counted(word: str, count: int) -> str:
     return f"{count} {word.removesuffix('s') if count == 1 else word}"
-
-
-def _listed(found: Findings[object]) -> str:
-    more = found.count - SHOWN
-    listed = ", ".join(map(str, found.listed[:SHOWN]))
-    return f"{listed} and {more:,} more" if more > 0 else listed

@@ -141,7 +141,7 @@ def test_many_tasks_draw_from_several_keys(strategy: str) -> None:
         ({2: 1}, "Key1: drawn more than once: 2."),
         ({2: 3}, "Key1: never drawn: 3."),
         ({1: 0, 2: 2}, "Key1: drawn more than once: 1; never drawn: 2."),
-        ({1: 12}, "Key1: never drawn: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 …."),
+        ({1: 12}, "Key1: never drawn: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 1 more."),
     ],
 )
 def test_a_duplicate_or_a_gap_is_named(jumps: dict[int, int], fault: str) -> None:

@@ -15,10 +15,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo.client.tally import CountingPool
 from dynamo.management.base import DynamoCommand, argument, positive
-from dynamo.runtime.terminal import printable, quantity
+from dynamo.runtime.terminal import listed, printable, quantity
 from sequences.counters import Strategy, checked_name, delete_counter, next_value
-
-SHOWN = 10  # wrong numbers, in the verdict
 
 
 class Command(DynamoCommand):
@@ -85,8 +83,4 @@ def _fault_of(values: list[int]) -> str:
         "drawn more than once": sorted(value for value in counted if counted[value] > 1),
         "never drawn": sorted({*range(1, max(values) + 1)} - counted.keys()),
     }
-    return "; ".join(
-        f"{what}: {', '.join(map(str, found[:SHOWN]))}{' …' if len(found) > SHOWN else ''}"
-        for what, found in wrong.items()
-        if found
-    )
+    return "; ".join(f"{what}: {listed(found)}" for what, found in wrong.items() if found)
