@@ -10,7 +10,6 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from accounts.models import User
-from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState
@@ -20,7 +19,7 @@ from invoices.store.records import state_at
 from invoices.store.sellers import open_profile, profile_of
 from sequences.models import Counter
 from tests import numbered
-from tests.items import put_item, scanned
+from tests.items import Item, put_item, scanned
 
 DAY = date(2026, 3, 14)
 SELLER = Seller("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")

@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from dynamo import Transaction
 from dynamo.client.plain import PlainModel
 from dynamo.client.sending import send
-from dynamo.wire.types import Item
+from dynamo.wire.types import Item as Item
 from dynamo.wire.updates import Update
 
 
@@ -27,6 +27,12 @@ def stored_items(table: str | None = None) -> dict[str, Item]:
     """Every item of the table of accounts (or `table`) by its pk, as on the wire."""
     items = scanned(table or get_user_model().table())
     return {item["pk"]["S"]: item for item in items}
+
+
+def stored_item(table: str, **key: Any) -> Item:
+    """The item as on the wire; empty if there is none."""
+    item: Item = send("GetItem", {"TableName": table, "Key": on_the_wire(key)}).get("Item", {})
+    return item
 
 
 def on_the_wire(attributes: dict[str, Any]) -> Item:

@@ -17,13 +17,13 @@ from pynamodb.attributes import (
 )
 
 from dynamo import request_sent
-from dynamo.client.sending import send
 from dynamo.client.writes import Write
 from dynamo.transactions import read_together
-from dynamo.wire.types import Item
 from sequences import NumberedItem, series as issuing
 from sequences.groups import Head
 from sequences.models import Counter
+from tests import items
+from tests.items import Item
 
 Model = type[NumberedItem]
 
@@ -97,18 +97,8 @@ def remember(model: Model, series: str, number: int, last: dict[str, str] | None
 
 def stored_items(model: Model, series: str) -> list[Item]:
     """Every item of the series as on the wire, in the order of their numbers."""
-    request = {
-        "TableName": model.table(),
-        "KeyConditionExpression": "series = :series",
-        "ExpressionAttributeValues": {":series": {"S": series}},
-    }
-    items: list[Item] = []
-    while True:
-        answer = send("Query", request)
-        items += answer["Items"]
-        if "LastEvaluatedKey" not in answer:
-            return items
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    found = [item for item in items.scanned(model.table()) if item["series"]["S"] == series]
+    return sorted(found, key=lambda item: int(item["number"]["N"]))
 
 
 def stored_numbers(model: Model, series: str) -> list[int]:
@@ -134,24 +124,22 @@ def put_counter(model: Model, series: str, value: Any, last: Any = None) -> None
     }
     if last is not None:
         item["lastDate"] = last if isinstance(last, dict) else {"S": str(last)}
-    send("PutItem", {"TableName": Counter.table(), "Item": item})
+    items.put_item(Counter.table(), **item)
 
 
 def remove_counter(model: Model, series: str) -> None:
     """Delete the counter."""
-    key = {"counterName": {"S": model.counter_of(series).name}}
-    send("DeleteItem", {"TableName": Counter.table(), "Key": key})
+    items.remove_item(Counter.table(), counterName=model.counter_of(series).name)
 
 
 def put_item(model: Model, item: Item, **changes: Any) -> None:
     """Put an item with some attributes changed."""
-    send("PutItem", {"TableName": model.table(), "Item": item | changes})
+    items.put_item(model.table(), **item | changes)
 
 
 def remove_item(model: Model, key: str, number: str | int) -> None:
     """Delete an item."""
-    wire = {"series": {"S": key}, "number": {"N": str(number)}}
-    send("DeleteItem", {"TableName": model.table(), "Key": wire})
+    items.remove_item(model.table(), series=key, number={"N": str(number)})
 
 
 def assert_whole(model: Model, series: str, count: int) -> None:

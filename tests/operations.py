@@ -27,7 +27,6 @@ from dynamo.client.bulk import write_batches
 from dynamo.client.plain import PlainModel
 from dynamo.client.writes import Write
 from dynamo.model.objects import WRITE_ID
-from dynamo.wire.types import Item
 from locks.exceptions import LeaseLost, LockTaken, UnknownLock
 from locks.leases import Lease
 from locks.lock import claim_once
@@ -36,7 +35,7 @@ from locks.registry import break_lock
 from sequences import DamagedSeries, RequestIdReused, SeriesStarted, start_series
 from sequences.models import Counter
 from tests.emptying import empty
-from tests.items import remove_item, scanned, stored_items
+from tests.items import Item, remove_item, scanned, stored_items
 from tests.locks.items import put, stored, taken
 from tests.numbered import Entry, Ticket, forget_all, remove_counter, ticket
 from tests.requests import Requests, told

@@ -19,14 +19,12 @@ from django.utils.safestring import mark_safe
 
 from dynamo.cache import DynamoCache, items as cache_items
 from dynamo.cache.items import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge
-from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
 from dynamo.runtime.deadline import within
 from dynamo.sessions import SessionStore
-from dynamo.wire.types import Item
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
-from tests.items import put_item, scanned
+from tests.items import Item, put_item, scanned, stored_item
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -56,9 +54,7 @@ def stored_key(key: str) -> str:
 
 
 def stored(key: str) -> Item:
-    request = {"TableName": CacheItem.table(), "Key": {"key": {"S": stored_key(key)}}}
-    item: Item = send("GetItem", request)["Item"]
-    return item
+    return stored_item(CacheItem.table(), key=stored_key(key))
 
 
 def put(key: str, value: dict[str, Any]) -> None:
@@ -68,8 +64,7 @@ def put(key: str, value: dict[str, Any]) -> None:
 
 
 def items() -> list[Item]:
-    found: list[Item] = scanned(CacheItem.table())
-    return found
+    return scanned(CacheItem.table())
 
 
 # Values -------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from dynamo.client import bulk
 from dynamo.client.sending import send
 from dynamo.management.commands import loaddata
 from dynamo.test import Tables
-from dynamo.wire.types import Item
 from dynamo.wire.values import canonical, digest_of, encoded
 from locks import claim_once
 from locks.models import LockItem
@@ -28,6 +27,7 @@ from tests.dynamo.bands import Band, Singer
 from tests.dynamo.test_references import Appointment, Patient
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.items import Item
 from tests.numbered import Entry, Ticket, entry, ticket
 from tests.requests import limit_pages, told
 

@@ -12,7 +12,6 @@ import pytest
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo.client import bulk
-from dynamo.client.sending import send
 from dynamo.tables import findings
 from dynamo.tables.guards import check_guards
 from dynamo.wire.values import text_of
@@ -25,7 +24,7 @@ from tests.factories import (
     set_stored,
     stored_items,
 )
-from tests.items import overwrite, put_item, remove_item
+from tests.items import overwrite, put_item, remove_item, stored_item
 from tests.requests import Requests, limit_pages, told
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -313,10 +312,9 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there_with_progress()
 @pytest.mark.parametrize("removed", [[], ["requestDigest"]])
 def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
     member = Singer.create(number="1", name="Gold", site="gold.example", request_id="form-1")
-    key = {"pk": {"S": "requestId#form-1"}}
-    guard = {"TableName": Singer._guard_table().name, "Key": key}
-    before = send("GetItem", guard)["Item"]
-    send("DeleteItem", guard)
+    guards, key = Singer._guard_table().name, {"pk": {"S": "requestId#form-1"}}
+    before = stored_item(guards, **key)
+    remove_item(guards, **key)
     if removed:
         overwrite(member, requestDigest=None)
 
@@ -325,7 +323,7 @@ def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
     assert found.findings == {"missing": [("1", "requestId#form-1")]}
     assert found.still_wrong == 0
     digest = {} if removed else {"digest": before["digest"]}
-    assert send("GetItem", guard)["Item"] == {**key, "owner": {"S": "1"}, **digest}
+    assert stored_item(guards, **key) == {**key, "owner": {"S": "1"}, **digest}
 
 
 def test_findings_beyond_the_limit_are_counted_and_repaired_as_well(

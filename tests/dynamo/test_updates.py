@@ -3,8 +3,8 @@
 import pytest
 from pynamodb.expressions.operand import Path
 
-from dynamo.wire.types import Item
 from dynamo.wire.updates import Update
+from tests.items import Item
 
 STORED: Item = {
     "a": {"S": "1"},

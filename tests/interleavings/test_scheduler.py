@@ -14,7 +14,7 @@ from tests.emptying import empty
 from tests.interleavings.conftest import Explore
 from tests.interleavings.operations import DEAD, pass_by
 from tests.interleavings.scheduler import Scenario, explore as explore_without_engine
-from tests.items import put_item
+from tests.items import put_item, stored_item
 
 TABLE = "counters"
 
@@ -46,8 +46,8 @@ def counted(*acts: Callable[[], object]) -> Scenario:
     """Scenario that count a counter up."""
 
     def expects(outcomes: list[Any]) -> None:
-        answer = send("GetItem", {"TableName": TABLE, "Key": {"counterName": {"S": "toy"}}})
-        stored = int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
+        item = stored_item(TABLE, counterName="toy")
+        stored = int(item.get("currentValue", {"N": "0"})["N"])
         seen.append((*(str(outcome)[:36] for outcome in outcomes), stored))
 
     empty(TABLE)
@@ -114,7 +114,7 @@ def test_callers_that_share_a_request_wait_for_the_steps_of_the_first(explore: E
 def look_then_put(owner: str) -> bool:
     """A broken registration: it reads whether the name is free, and then takes it."""
     key = {"counterName": {"S": "name#ann"}}
-    if send("GetItem", {"TableName": Counter.table(), "Key": key}).get("Item"):
+    if stored_item(Counter.table(), **key):
         return False
     put_item(Counter.table(), **key, owner=owner)
     return True

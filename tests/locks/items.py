@@ -7,21 +7,16 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
 from dynamo.runtime.clock import now
-from dynamo.wire.types import Item
 from locks import Lease, LeaseLost, Lock, leases
 from locks.models import LockItem
-from tests.items import put_item
+from tests.items import Item, put_item, stored_item
 from tests.requests import told
 
 
 def stored(name: str) -> Item:
     """The item as on the wire; empty if there is none."""
-    item: Item = send("GetItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}).get(
-        "Item", {}
-    )
-    return item
+    return stored_item(LockItem.table(), key=name)
 
 
 def put(name: str, **attributes: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dynamo import ConditionFailed
 from dynamo.client.sending import send
-from dynamo.wire.types import Item
+from tests.items import Item
 
 _EXISTS = "attribute_exists(#pk)"
 _FREE = f"attribute_not_exists(#pk) OR ({_EXISTS} AND #ir = :ir)"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from dynamo import Unavailable
-from dynamo.client.sending import send
 from dynamo.runtime.deadline import within
 from sequences import (
     CounterContended,
@@ -28,7 +27,7 @@ from sequences.counters import Strategy
 from sequences.models import Counter as CounterItem
 from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
-from tests.items import put_item
+from tests.items import put_item, stored_item
 from tests.numbered import Ticket, new_series, ticket
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -45,9 +44,7 @@ def store(name: str, value: dict[str, Any]) -> None:
 
 
 def stored(name: str) -> dict[str, Any] | None:
-    request = {"TableName": CounterItem.table(), "Key": {"counterName": {"S": name}}}
-    value: dict[str, Any] | None = send("GetItem", request).get("Item", {}).get("currentValue")
-    return value
+    return stored_item(CounterItem.table(), counterName=name).get("currentValue")
 
 
 @both

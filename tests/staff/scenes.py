@@ -7,11 +7,10 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo import Transaction, admin
 from dynamo.admin.models import LogEntry
-from dynamo.wire.types import Item
 from staff.admin import UserAdmin
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user
-from tests.items import scanned
+from tests.items import Item, scanned
 from tests.pages import Page, arrive
 
 ADDRESS = "192.0.2.9"

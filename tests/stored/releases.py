@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dynamo.client.bulk import write_batches
-from dynamo.wire.types import Item
+from tests.items import Item
 
 FOLDER = Path(__file__).parent
 RELEASES = sorted(path.parent for path in FOLDER.glob("*/about.json"))

@@ -23,7 +23,6 @@ from accounts.emails.links import request_change
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.admin import site
-from dynamo.wire.types import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer
 from invoices.store.customers import add_customer
@@ -36,7 +35,7 @@ from staff.reports import KINDS, make_report, store
 from tests.commands import ROOT
 from tests.factories import PASSWORD, change_password, make_user
 from tests.invoice_factories import issued, sell_as
-from tests.items import insert, scanned
+from tests.items import Item, insert, scanned
 from tests.locks.items import abandoned, taken
 from tests.pages import sign_in
 from tests.registration import RunTasks

@@ -11,8 +11,8 @@ from accounts import services
 from accounts.exceptions import AccountRequestReused, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
 from dynamo import Refused
-from dynamo.wire.types import Item
 from tests.account_operations import ACCOUNTS
+from tests.items import Item
 from tests.torture.clients.client import Client
 
 #: All clients use the same few values, and new ones after so many seconds: so the history of a
