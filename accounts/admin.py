@@ -510,7 +510,7 @@ class AccountAdmin(admin.ModelAdmin):
         form_url: str = "",
         extra_context: Context = None,
     ) -> HttpResponse:
-        """The page of what is stored for an account, without its password hash.
+        """The page of the values that are stored for an account, without its password hash.
 
         Costs 4 requests.
         """

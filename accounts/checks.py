@@ -203,7 +203,7 @@ def _mail_backend() -> tuple[str, str]:
 
 @register(Tags.security, deploy=True)
 def check_settings(app_configs: object, **kwargs: object) -> list[CheckMessage]:
-    """Finds what is missing in production."""
+    """Finds settings that are missing in production."""
     return list(_missing_in_production())
 
 

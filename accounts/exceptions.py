@@ -32,7 +32,7 @@ class ValueTaken(AccountError):
 
     @property
     def uniques(self) -> list[tuple[str, ...]]:
-        """For forms, as in `dynamo.exceptions.Taken`."""
+        """The attribute names of each taken `Unique`, as in `dynamo.exceptions.Taken`."""
         return [self.attributes]
 
     def __str__(self) -> str:

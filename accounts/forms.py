@@ -1,4 +1,6 @@
-"""Forms that check and normalize what users type. Operations report what is taken or stale.
+"""Forms that check and normalize what users type.
+
+Operations report taken values and stale accounts.
 
 Forms read and write nothing in DynamoDB, except that each attempt at a password is counted.
 """

@@ -227,7 +227,7 @@ def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
 def _part_of(user: AbstractAccount, part: Write) -> Write:
     """`part`, which joins the deletion of `user`.
 
-    If what it deletes has changed or is gone, the transaction raises StaleUser.
+    If the item that it deletes has changed or is gone, the transaction raises StaleUser.
     """
 
     def otherwise(refusal: Refusal) -> Exception | None:

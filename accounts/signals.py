@@ -11,6 +11,6 @@ value_taken = Signal()
 #: (str): its primary key; write (Transaction).
 account_deleting = Signal()
 
-#: An account's owner downloads what is stored about it. Receivers return a dictionary of what they
-#: store, by name, of values for JSON. Argument: user (AbstractAccount).
+#: The owner of an account downloads the data that is stored about it. Receivers return a dictionary
+#: of the data that they store, by name, with values for JSON. Argument: user (AbstractAccount).
 account_exporting = Signal()

@@ -36,7 +36,7 @@ from django.forms import models as djangos
 from django.http import QueryDict
 from django.utils.choices import flatten_choices
 
-# Under other names `make messages` leaves out what is in Django's own catalogues.
+# Under other names, `make messages` leaves out the texts of Django's own catalogues.
 from django.utils.translation import (
     gettext as djangos_text,
     gettext_lazy as _,

@@ -25,7 +25,7 @@ from django.utils.choices import CallableChoiceIterator
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-# Under another name `make messages` leaves out what is in Django's own catalogues.
+# Under another name, `make messages` leaves out the texts of Django's own catalogues.
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 
 from dynamo.wire.attributes import FormAttribute, StrOrPromise, TextAttribute
@@ -136,7 +136,7 @@ class InputAttribute(FormAttribute[Value]):
 
 
 class _FormField(forms.CharField):
-    """A form field whose value is what is stored."""
+    """A form field whose value is the stored value."""
 
     def __init__(self, attribute: InputAttribute, widget: Widget) -> None:
         # Without `autocomplete="off"`, browsers restore what was typed after going back.

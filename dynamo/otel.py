@@ -64,5 +64,5 @@ def instrument(tracer_provider: TracerProvider | None = None) -> None:
 
 
 def uninstrument() -> None:
-    """Make no more spans."""
+    """Make no further spans."""
     request_sent.disconnect(dispatch_uid=_NAME)

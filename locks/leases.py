@@ -115,7 +115,7 @@ class Lease(AltersData):
         # This lock is held to change `_state` and `_why_lost`.
         self._changing = threading.Lock()
         self._pid = os.getpid()
-        # The record versions that our requests may have stored. Empty once an answer showed that
+        # The record versions that our requests may have stored. Empty after an answer showed that
         # the lock is released or not ours.
         self._versions = [version]
         # Renewals and the release are sent one at a time: each needs the version of the last one.
@@ -222,7 +222,7 @@ class Lease(AltersData):
         Costs 1 request, 1 write unit per KB.
 
         Raises:
-            LeaseLost, Unavailable: as `renew`.
+            LeaseLost, Unavailable: as in `renew`.
             Rejected: more than fits into an item of 400 KB.
             TypeError: `data` is not bytes.
         """
@@ -356,7 +356,7 @@ class _Heartbeats:
                 self._retry_later(lease, error)
 
     def _wait_for_next(self) -> Lease | None:
-        """Wait until a lease is due and return it; None once no lease is left."""
+        """Wait until a lease is due and return it; None if no lease is left."""
         with self._changed:
             while self._due:
                 lease = min(self._due, key=self._due.__getitem__)

@@ -70,8 +70,8 @@ class Lock(AltersData):
     - `lease_seconds`: how long others must wait for the lock if this process crashes.
     - `wait_seconds`: the longest wait of `acquire`; by default one lease and one poll. With less,
       it may give up before a crashed holder's lease has expired.
-    - `poll_seconds`: the mean pause between two reads of a waiter. Pauses are random, from half to
-      one and a half of it.
+    - `poll_seconds`: the mean pause between two reads of a waiter. Pauses are random, from 0.5 to
+      1.5 times this.
     - `data`: bytes to store with the lock. With None, the stored bytes are kept.
     - `owner`: the name that `listlocks` shows; by default host, process id and a random text.
 
@@ -292,7 +292,7 @@ def _release_unclaimed(step: Future[float | Lease]) -> None:
 
 
 def _release(lease: Lease, error: BaseException | None = None) -> None:
-    """Release the lock after work that ended with `error`, which keeps its place."""
+    """Release the lock after work that ended with `error`, which is not replaced by a new error."""
     try:
         lease.release()
     except DynamoError as problem:

@@ -129,7 +129,7 @@ def release_held(name: str, versions: Sequence[str], version: str) -> bool:
     """
     request = Update(_released(version)).request(_address(name), **_held(versions))
     outcome = write_one("UpdateItem", request)
-    # If an earlier attempt released the lock, another process may hold it by now.
+    # If an earlier attempt released the lock, another process may hold it now.
     return bool(outcome) or outcome.repeated or _version_of(outcome.stored) in versions
 
 

@@ -40,7 +40,7 @@ class TaskTooSlow(OutboxError):
 
 
 class InvalidReturnValue(OutboxError):
-    """The task ran, but what it returned cannot be stored. It is not repeated."""
+    """The task ran, but its return value cannot be stored. It is not repeated."""
 
     function: str
     problem: str

@@ -2,11 +2,11 @@
 
     "SCHEDULE": {"nightly": {"task": "staff.tasks.report", "cron": "0 3 * * *", "args": ["all"]}}
 
-Each worker compares the schedules with its clock and enqueues what is due. Each schedule has an
-item with the time that was enqueued last. It changes in the transaction that stores the task, so
-each time is enqueued once. If several times passed while no worker ran, only the latest one is
-enqueued. A new schedule, or a changed cron expression, begins with its next time. Times are in
-TIME_ZONE.
+Each worker compares the schedules with its clock and enqueues the tasks that are due. Each schedule
+has an item with the time that was enqueued last. It changes in the transaction that stores the
+task, so each time is enqueued once. If several times passed while no worker ran, only the latest
+one is enqueued. A new schedule, or a changed cron expression, begins with its next time. Times are
+in TIME_ZONE.
 """
 
 import logging
@@ -44,7 +44,7 @@ class Schedules:
         self._due: dict[str, datetime] = {}
 
     def enqueue_due(self) -> None:
-        """Enqueue what is due. Errors are logged.
+        """Enqueue the tasks that are due. Errors are logged.
 
         Each time of a schedule costs 1 read unit, and once 4 write units.
         """

@@ -137,7 +137,7 @@ def backend_of(item: TaskItem) -> Any:
 def find(id_: str) -> TaskItem:
     """The task with this id; its record if it has finished.
 
-    Costs 1 request and 1 read unit once it has finished, else 2 each.
+    Costs 1 request and 1 read unit if it has finished, else 2 of each.
 
     Raises:
         TaskResultDoesNotExist: there is none, or it was deleted by TTL.

@@ -1,4 +1,4 @@
-"""Tasks in tests: `run_tasks()` runs what was enqueued."""
+"""Tasks in tests: `run_tasks()` runs the enqueued tasks."""
 
 from collections.abc import Iterable
 

@@ -35,7 +35,7 @@ PROBES = {"/healthz": "healthz", "/livez": "livez", "/metrics": "metrics"}
 
 
 class AccessMiddleware(MiddlewareMixin):
-    """Writes the line when the answer is complete, and counts what it cost.
+    """Writes the line with the cost when the answer is complete.
 
     Under DEBUG, the answer has the header `Server-Timing`, which browsers show next to the request.
     In production it does not, because the cost could tell a client whether an account exists.

@@ -76,7 +76,7 @@ class Sequence(AltersData):
     settings in all places that share a counter.
 
     Raises:
-        ReservedName, ValueError, TypeError: as `next_value`; no request is sent.
+        ReservedName, ValueError, TypeError: as in `next_value`; no request is sent.
     """
 
     _alters_data = "next_value next_values delete"

@@ -178,7 +178,7 @@ def forget(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
 
 
 def _is_free(row: UploadItem, gone: dict[Holder, bool]) -> bool:
-    """Whether no process works on the row; `gone` has what is known of the processes."""
+    """Whether no process works on the row. `gone` has the known state of the processes."""
     holder = claims.holder_of(row)
     if holder is None:
         return True

@@ -66,7 +66,7 @@ def account(purpose: str, token: str) -> tuple[AbstractAccount, str]:
     """The account of a link, and the id in the link. Costs 1 request and 1 read unit.
 
     Raises:
-        BadLink: as `read`; or the account was deleted.
+        BadLink: as in `read`; or the account was deleted.
     """
     pk, link_id = read(purpose, token, 2)
     return account_of(purpose, pk), link_id
@@ -128,7 +128,7 @@ def confirmation_token(user: AbstractAccount) -> str:
 
 
 def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
-    """Confirm the address of the link's account. Succeeds also if it is confirmed already.
+    """Confirm the address of the link's account. Also succeeds if it is confirmed already.
 
     Costs 2 requests, 1 read and 1 write unit.
 
@@ -144,7 +144,7 @@ def confirm(token: str, *, write: Transaction | None = None) -> AbstractAccount:
 
 
 def mark_confirmed(user: AbstractAccount, *, write: Transaction | None = None) -> None:
-    """Record that the address of `user` is confirmed. Succeeds also if it is recorded already.
+    """Record that the address of `user` is confirmed. Also succeeds if it is recorded already.
 
     Costs 1 request and 1 write unit.
 

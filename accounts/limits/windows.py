@@ -216,7 +216,7 @@ class ClientLimit(Limit):
         Raises:
             TooManyAttempts: all are taken. If only those of the /48 are, the client's slot is not
                 given back.
-            Unavailable, Busy: as `Limit.take`.
+            Unavailable, Busy: as in `Limit.take`.
         """
         slot = super().take(subject, waits=waits)
         network = wider_network(subject)

@@ -123,7 +123,7 @@ class AccountDeleteView(PasswordConfirmedView):
 
 
 class AccountExportView(FreshSignInMixin, View):
-    """Downloads what is stored about the account, as JSON.
+    """Downloads the data that is stored about the account, as JSON.
 
     Other apps add data by `account_exporting`.
     """

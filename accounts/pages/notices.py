@@ -37,7 +37,7 @@ def send(
     by_staff: bool = False,
     write: Transaction | None = None,
 ) -> None:
-    """Enqueue the mail `kind` about what the visitor does, to the account's address or to another.
+    """Enqueue the mail `kind` about an action of the visitor, to the account's address or another.
 
     A notice about an action of staff names neither a browser nor an address. An email address that
     was never confirmed gets no notice, because it may belong to a stranger.

@@ -185,7 +185,7 @@ def mark_seen(
 
 
 def end(user: AbstractAccount, session_id: str, *, write: Transaction | None = None) -> None:
-    """End one session of `user`. Succeeds also if it had ended or never existed.
+    """End one session of `user`. Also succeeds if it had ended or never existed.
 
     Costs 1 request and 1 write unit per KB; nothing if it had ended when `user` was read.
 
@@ -205,7 +205,7 @@ def end(user: AbstractAccount, session_id: str, *, write: Transaction | None = N
 def end_all(user: AbstractAccount, *, write: Transaction | None = None) -> None:
     """End every session of `user`, also those that began after it was read.
 
-    Succeeds also if no session began since all were ended, or if the account is deleted. Costs 1
+    Also succeeds if no session began since all were ended, or if the account is deleted. Costs 1
     request and 1 write unit per KB, and 1 write more for each other call that ended sessions since
     `user` was read.
 

@@ -61,7 +61,7 @@ _PROCESSORS = (
 
 
 def check_admin(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
-    """Check what is registered. Costs no request."""
+    """Check the registered models and their options. Costs no request."""
     found: list[CheckMessage] = []
     # The check remains registered after a test has installed the app for some time.
     if not apps.is_installed("dynamo.admin"):

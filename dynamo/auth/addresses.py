@@ -8,7 +8,7 @@ import unicodedata
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import EmailValidator
 
-# Under another name `make messages` leaves out what is in Django's own catalogues.
+# Under another name, `make messages` leaves out the texts of Django's own catalogues.
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 
 #: RFC 3696, erratum 1690: a path of 256 octets, less its angle brackets.

@@ -28,7 +28,7 @@ from django.contrib.auth.models import AbstractBaseUser as DjangosBaseUser, Perm
 from django.core.exceptions import ValidationError
 from django.utils.functional import classproperty
 
-# Under another name `make messages` leaves out what is in Django's own catalogues.
+# Under another name, `make messages` leaves out the texts of Django's own catalogues.
 from django.utils.translation import gettext_lazy as djangos_lazy
 from pynamodb.attributes import Attribute
 
@@ -364,12 +364,12 @@ class AbstractUser(AbstractBaseUser):
 
     @classmethod
     def key_in_even_time(cls, who: str) -> str | None:
-        """The first half of `find_in_even_time`: the primary key, from the guard item."""
+        """The first step of `find_in_even_time`: the primary key, from the guard item."""
         return cls.find_owner(**{cls.attribute_of(who): who})
 
     @classmethod
     def get_in_even_time(cls, pk: str | None, who: str) -> Self | None:
-        """The second half: the user with the key `pk`, if `who` is its name."""
+        """The second step: the user with the key `pk`, if `who` is its name."""
         try:
             # Without a key, an item is read as well, so that the time does not show whether the
             # user exists.

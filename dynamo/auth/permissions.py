@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 
-# Under another name `make messages` leaves out what is in Django's own catalogues.
+# Under another name, `make messages` leaves out the texts of Django's own catalogues.
 from django.utils.translation import gettext_lazy as _, gettext_lazy as djangos_lazy
 from pynamodb.attributes import UnicodeSetAttribute
 
@@ -40,7 +40,7 @@ ACTIONS = ("add", "change", "delete", "view")
 
 
 class Names(set[str]):
-    """The value of a `NamesAttribute`. `save` stores what was added and removed."""
+    """The value of a `NamesAttribute`. `save` stores the added and removed names."""
 
     def add(self, *names: str) -> None:
         for name in names:

@@ -159,7 +159,7 @@ def _load() -> _Held:
 
 
 def _in_one_line(error: Exception) -> str:
-    """The error without its traceback, which may contain what the provider printed."""
+    """The error without its traceback, which may contain the output of the provider."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 

@@ -251,7 +251,7 @@ def _wait_for(child: subprocess.Popen[bytes], running: Running, log: Path) -> No
     """Wait until the engine, or the shell that runs it, answers."""
 
     def has_ended_or_answers() -> bool:
-        # Each program prints its URL once it has the port. An answer from the port is not enough:
+        # Each program prints its URL when it has the port. An answer from the port is not enough:
         # another program may have taken it first.
         is_printed = running.endpoint.encode() in log.read_bytes()
         answers = is_printed and _listens(running.host, running.port)

@@ -121,7 +121,7 @@ def is_read(operation: str) -> bool:
 
 
 def is_repeatable(operation: str, request: Mapping[str, object]) -> bool:
-    """Whether sending `request` twice does no more than sending it once.
+    """Whether sending `request` twice has the same effect as sending it once.
 
     True for reads, for a put or a deletion, and for a transaction with a client request token. An
     update may depend on the stored value, so the code that builds it decides (`updates`).

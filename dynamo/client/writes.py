@@ -194,7 +194,7 @@ class Write:
 
     @property
     def sent_bytes(self) -> int:
-        """The size of the item that a put stores; of other writes, the size of what they send.
+        """The size of the item that a put stores; of other writes, the size of the sent values.
 
         The item that an update changes may be larger.
         """

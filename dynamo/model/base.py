@@ -385,7 +385,7 @@ def ensure(
     write: Transaction | None = None,
     **values: Any,
 ) -> None:
-    """Change `item` to `values`. Succeeds also if another call did this since it was read.
+    """Change `item` to `values`. Also succeeds if another call did this since it was read.
 
     Use it for changes that may be repeated, such as a form that is sent twice. Two callers can both
     succeed. Do not use it to claim a job. `is_so` decides whether the stored item is as wanted. By

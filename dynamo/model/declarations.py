@@ -111,7 +111,7 @@ def check_meta(
 
 
 def check_body(model: type) -> None:
-    """Check what the class `model` and its bases contain.
+    """Check the contents of the class `model` and its bases.
 
     Raises:
         TypeError: an object of Django; a declaration that is not called, is in a list, or replaces

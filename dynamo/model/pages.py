@@ -267,9 +267,9 @@ class Paged(ItemObject):
         The other options are those of `query`. Guard items are left out.
 
         Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
-        not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
-        most 5 requests, each of which reads at most `limit` + 1 items. Therefore, such a page may
-        be short or empty, and still have a `next`.
+        not consistent, like that of an index). With `filter_condition`, or if the items exceed 1
+        MB, at most 5 requests, each of which reads at most `limit` + 1 items. Therefore, such a
+        page may be short or empty, and still have a `next`.
 
         Raises:
             BadCursor: `after` was changed, or belongs to another query or scope.
@@ -314,7 +314,7 @@ class Paged(ItemObject):
 
         Raises:
             TypeError: `name` has no searchable `Unique`.
-            ValueError: fewer than 2 letters, once they are normalized, or `limit` is below 1.
+            ValueError: fewer than 2 letters after they are normalized, or `limit` is below 1.
             BadCursor: as `page`.
         """
         unique = cls._unique_of({name: letters}, "search")

@@ -43,13 +43,13 @@ class Readable(Paged):
 
     @classmethod
     def find_owner(cls, **values: object) -> str | None:
-        """The first half of `find`: the key of the item that the guard item of `values` names."""
+        """The first step of `find`: the key of the item that the guard item of `values` names."""
         key = cls._usable_key(values)
         return None if key is None else text_of(cls._read_guard(key), OWNER) or None
 
     @classmethod
     def find_from(cls, owner: str, /, **values: object) -> Self:
-        """The second half of `find`: the item with the key `owner`, if it has the `values`.
+        """The second step of `find`: the item with the key `owner`, if it has the `values`.
 
         Costs 1 request and 1 read unit.
         """

@@ -209,7 +209,7 @@ class UniqueKey:
         """The beginning of the keys of values that begin with `letters`; empty if there are none.
 
         Raises:
-            ValueError: `letters` are too few, once they are normalized.
+            ValueError: `letters` are too few after they are normalized.
         """
         try:
             text = self._normalized(letters)

@@ -1,4 +1,4 @@
-"""Serializers and viewsets of a `Model`, and what they answer to refused writes."""
+"""Serializers and viewsets of a `Model`, and their answers to refused writes."""
 
 import copy
 import json

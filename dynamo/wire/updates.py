@@ -200,7 +200,7 @@ def check_condition(condition: object) -> None:
 def with_defaults(attributes: Attributes, condition: Condition) -> Condition:
     """The `condition` on a stored item in the form that also holds for defaults of `attributes`.
 
-    `exists`, `does_not_exist` and `is_type` concern what is stored, and are not changed.
+    `exists`, `does_not_exist` and `is_type` concern stored values, and are not changed.
 
     Raises:
         TypeError: it uses the size or a part of an attribute with a default, or it is not a

@@ -165,7 +165,7 @@ def as_hex(value: bytes) -> str:
 
 
 def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
-    """The `item`, or key, with its binary values converted."""
+    """The `item` or key, with binary values converted by `convert`."""
     return {
         name: {"B": convert(typed["B"])} if "B" in typed else typed for name, typed in item.items()
     }

@@ -148,7 +148,7 @@ def _is_vat_id(text: str, country: str) -> bool:
 
 
 def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) -> None:
-    """Reject an invoice that lacks what the law of the seller's country requires.
+    """Reject an invoice without values that the law of the seller's country requires.
 
     `is_named`: see `missing`.
 
@@ -271,9 +271,9 @@ def _named_language(contents: Contents) -> dict[str, str]:
 
 #: The rates of countries in percent, the standard rate first. Rates change, so nothing is checked
 #: against them, and any other rate can be typed. Compared on 2026-11-23 with the European
-#: Commission's database "Taxes in Europe" as of 2026-09-29, and with what is published on the rates
-#: of GB, CH, NO and JP. The rates of regions (such as Madeira) and of a few goods (such as
-#: livestock in Ireland) are left out.
+#: Commission's database "Taxes in Europe" as of 2026-09-29, and with the published rates of GB, CH,
+#: NO and JP. The rates of regions (such as Madeira) and of a few goods (such as livestock in
+#: Ireland) are left out.
 _RATES = """
     AT 20 13 10 4.9, BE 21 12 6, BG 20 9, CY 19 9 5 3, CZ 21 12, DE 19 7, DK 25, EE 24 13 9,
     ES 21 10 4, FI 25.5 13.5 10, FR 20 10 5.5 2.1, GR 24 13 6, HR 25 13 5, HU 27 18 5, IE 23 13.5 9,

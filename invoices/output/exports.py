@@ -92,7 +92,7 @@ class Export:
 def pieces_of(export: Export, user: AbstractAccount) -> Iterator[bytes]:
     """The file of an export of the account `user`, made piece by piece.
 
-    This call reads from DynamoDB what the first piece needs.
+    This call reads the data of the first piece from DynamoDB.
 
     Raises:
         UnknownInvoice: the year has no invoice.

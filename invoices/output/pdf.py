@@ -90,7 +90,7 @@ def _fonts() -> "typst.Fonts":
 
 # Metadata -----------------------------------------------------------------------------------------
 
-# The metadata of Factur-X: that a PDF has an electronic invoice.
+# The metadata of Factur-X, which says that a PDF has an electronic invoice.
 #
 # Typst attaches the XML but has no option for other metadata. So an incremental update is appended
 # to its file: the same metadata object with more properties, and a reference to it. That takes 0.1

@@ -93,7 +93,7 @@ class InvoiceForm(RequestIdForm):
     ) -> None:
         """`lines` are the initial values of the lines; by default there is one blank line.
 
-        A preview may lack what the law requires.
+        A preview may lack values that the law requires.
         """
         super().__init__(*args, **kwargs)
         self.user, self.profile = user, profile
@@ -144,7 +144,7 @@ class InvoiceForm(RequestIdForm):
         return amounts, None
 
     def checks(self) -> dict[str, object]:
-        """The texts about the draft: what it lacks, and what may be wrong."""
+        """The texts about missing values of the draft, and about values that may be wrong."""
         typed, country = self.typed_draft(), self.seller.country
         draft = without_foreign_terms(typed, self.seller, self.usual_terms)
         asked = [*doubts(self.seller, draft), *([terms_left_out(typed)] if draft != typed else [])]

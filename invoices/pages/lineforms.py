@@ -1,4 +1,4 @@
-"""The lines in the form of an invoice: their formset, and what was typed into it."""
+"""The lines in the form of an invoice: their formset, and their typed values."""
 
 import re
 from collections.abc import Iterable, Mapping

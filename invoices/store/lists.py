@@ -115,9 +115,9 @@ def list_invoices(
     `standings`, only invoices in one of these states. Without `today`, no invoice is overdue. A
     page of a search may be short or empty although more pages follow.
 
-    Costs 2 requests, sent together, and 1 read unit per 4 KB of what is listed and of its states. A
-    search costs up to `most_requests`, by default `MAX_REQUESTS`: one for the states, the others
-    for `SEARCH_PAGE_SIZE` invoices or 1 MB each.
+    Costs 2 requests, sent together, and 1 read unit per 4 KB of the listed invoices and of their
+    states. A search costs up to `most_requests`, by default `MAX_REQUESTS`: one for the states, the
+    others for `SEARCH_PAGE_SIZE` invoices or 1 MB each.
     """
     found: list[Listed] = []
     damaged: list[str] = []

@@ -254,7 +254,7 @@ class _Child:
 
 
 def _environment(fence: int) -> dict[bytes, bytes]:
-    """The environment that this process was started with, without what it or `.env` added.
+    """The environment with which this process was started, without later variables and `.env`.
 
     Only /proc shows it. On systems without /proc, the current environment is used.
     """

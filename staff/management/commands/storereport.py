@@ -1,4 +1,4 @@
-"""`storereport`: checks the site, or counts what is stored, and stores the report for staff."""
+"""`storereport`: check the site, or count the stored items, and store the report for staff."""
 
 import getpass
 import json
