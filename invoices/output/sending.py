@@ -178,8 +178,7 @@ def _check_may_send(user: AbstractAccount) -> None:
     check_confirmed(user)
     if not is_deliverable(user.email):
         raise ValidationError(
-            _("No mail can be sent to your own email address. Change it in your profile."),
-            "undeliverable",
+            _("No mail can be sent to your own email address. Change it in your profile.")
         )
 
 
