@@ -138,7 +138,7 @@ def is_time_zone(name: str) -> bool:
 
 @cache
 def time_zone_choices() -> Choices:
-    """An empty choice, and the time zones by name."""
+    """The choices of a form: an empty one, and the time zones by name."""
     return (("", "–"), *((name, name.replace("_", " ")) for name in sorted(_time_zones())))
 
 

@@ -50,7 +50,7 @@ DEFAULTS: dict[str, object] = {
     "ACCOUNTS_EMAIL_CHANGE": "confirm",
     # Whether the sign-up page hides which email addresses have an account.
     "ACCOUNTS_PREVENT_ENUMERATION": False,
-    # Limits that differ from the defaults, by name.
+    # The limits that differ from the defaults, by name.
     "ACCOUNTS_LIMITS": {},
     # The number of the project's proxies that write X-Forwarded-For; 0 if the header is ignored.
     "ACCOUNTS_TRUSTED_HOPS": 0,

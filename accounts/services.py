@@ -192,7 +192,7 @@ def revoke_staff(user: AbstractAccount, *, write: Transaction | None = None) -> 
 
 
 def delete(user: AbstractAccount, *, write: Transaction | None = None) -> None:
-    """Delete `user`, free its unique values, and do what receivers of `account_deleting` add.
+    """Delete `user`, free its unique values, and do the writes of receivers of `account_deleting`.
 
     Outside a transaction, the call succeeds if the account was deleted already. Costs 1 request and
     8 write units, and on this site 4 for the seller and the task that deletes the address book.

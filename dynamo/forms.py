@@ -83,7 +83,10 @@ else:
 
 
 def _as_returned(field: forms.Field, value: object) -> object:
-    """A value as forms compare it. Browsers drop microseconds and send other line breaks."""
+    """The form of a value in which it is compared.
+
+    Browsers drop microseconds and send other line breaks.
+    """
     if isinstance(value, datetime) and not field.widget.supports_microseconds:
         return value.replace(microsecond=0)
     if isinstance(value, (set, frozenset)):

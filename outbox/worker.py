@@ -4,8 +4,9 @@ One thread looks for tasks. It reads all shards at the same time, without consis
 claim decides. Other threads claim and run the tasks that it found. While nothing is found, the
 pauses get longer, up to `LONGEST_PAUSE`. A task that this process enqueues is looked for at once.
 
-All tasks that a worker runs name one lock, which it holds while it runs tasks and for a lease
-longer. If it dies, other workers see that the lock is not renewed, and place its tasks again.
+All tasks that a worker runs name one lock. The worker holds it while it runs tasks, and for one
+lease after that. If it dies, other workers see that the lock is not renewed, and place its tasks
+again.
 """
 
 import logging

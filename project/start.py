@@ -35,8 +35,8 @@ def load_pages() -> None:
     """Load the code and the data of all pages, except PDFs, so that no page has to wait for it.
 
     This is for a process that answers many pages: that of a server before it forks and listens, and
-    one before its snapshot is taken. A function that AWS Lambda starts because a request is waiting
-    loads only what that request needs.
+    one before its snapshot is taken. If AWS Lambda starts a function for a waiting request, the
+    function loads only what this request needs.
     """
     import phonenumbers  # noqa: F401 - only for its tables
 

@@ -180,9 +180,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The answer to a form with an outdated CSRF token. Nothing was done.
 
     A sign-in changes the token. Therefore, a sign-up or sign-in form that is sent twice is answered
-    here the second time. If this form signed the visitor in, the answer is the page of the first
-    answer. If another form signed them in, the answer is not that page, because these values were
-    not accepted.
+    here the second time. If this form signed the visitor in, the second answer is the same page as
+    the first. If another form signed them in, it is not, because these values were not accepted.
 
     Any other form was open in a second tab while its user signed in again. Such a form is shown
     again with its values.
@@ -219,7 +218,7 @@ def _kept(request: HttpRequest, packed: str) -> HttpResponse | None:
 
 
 def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
-    """Whether the visitor's account has the names in the sign-up or sign-in form that was sent."""
+    """Whether the visitor's account has the names in the sent sign-up or sign-in form."""
     if url_name not in {"signup", "login"} or not request.user.is_authenticated:
         return False
     username = request.POST.get("username", "").strip()

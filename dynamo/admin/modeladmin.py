@@ -316,7 +316,8 @@ class ModelAdmin(ActionAdmin[M]):
         }
         try:
             self.save_model(request, obj, form, is_change, write)
-            # `form.instance`, because an operation of the project may have made another object.
+            # `form.instance` is used, because an operation of the project may have made another
+            # object.
             item = form.instance
             if not self.commit(request, write, operation, item, permission=operation, **about):
                 with suppress(item.DoesNotExist):

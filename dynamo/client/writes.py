@@ -136,7 +136,7 @@ class Write:
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The table and the key of the model's item, of which a transaction takes only one write.
+        """The table and the key of the model's item. A transaction takes only one write of an item.
 
         None if it is not known which item of which model it writes.
         """

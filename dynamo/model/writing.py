@@ -112,9 +112,7 @@ class Writable(Creatable):
             self._become(stored, before=asked, written={VERSION})
 
     def _check_spelling(self) -> None:
-        """Raise TypeError if a name that was set on this object looks like a misspelled
-        attribute.
-        """
+        """Raise TypeError if a name that was set looks like a misspelled attribute."""
         others = (name for name in vars(self) if not name.startswith("_"))
         for name in others:
             near = nearest(name, self.get_attributes())

@@ -314,7 +314,7 @@ def _as_api_exception(error: Exception, model: type[Model]) -> Exception | None:
     for item in errors:
         for name, found in model()._errors_at_fields(item):
             place = api_settings.NON_FIELD_ERRORS_KEY if name == NON_FIELD_ERRORS else name
-            # The framework's error code for Django's.
+            # The error code of the framework for an error code of Django.
             code = "does_not_exist" if found.code == "invalid_choice" else found.code
             details = [ErrorDetail(text, code) for text in found.messages]
             fields.setdefault(place, []).extend(details)

@@ -83,7 +83,7 @@ def nearest_or_all(name: str, known: Collection[str]) -> str:
 class FormAttribute(Attribute[Value]):
     """The base of attributes that have Django's options; see the module."""
 
-    #: The types of a value. Others are a TypeError before a request is sent.
+    #: The types of a value. A value of another type is a TypeError before a request is sent.
     value_types: tuple[type, ...] = ()
     #: The options that only some attributes have.
     own_options: ClassVar[tuple[str, ...]] = ()

@@ -33,13 +33,13 @@ from invoices.document.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
 class Family:
     """A font family, and where to find it.
 
-    Files are those of the regular and the bold weight, or one that has all weights.
+    There are two files, for the regular and the bold weight, or one file with all weights.
     """
 
     name: str
     #: Module and file of PyPI packages, which every site has.
     wheels: tuple[tuple[str, str], ...] = ()
-    #: Or the Debian package, which may be missing, and its files.
+    #: Otherwise, the Debian package and its files. It may be missing.
     debian: str = ""
     debian_files: tuple[str, ...] = ()
 

@@ -338,7 +338,7 @@ TYPED_FIELDS: dict[str, InputAttribute[object]] = _CUSTOMER_FIELDS | _OTHER_FIEL
 def draft_of(
     values: Mapping[str, Any], lines: Iterable[Line], issued_on: date | None = None
 ) -> Draft:
-    """The draft of clean values by the names of `TYPED_FIELDS`.
+    """The draft with these clean values, which have the names in `TYPED_FIELDS`.
 
     The VAT ID of the customer is as its country writes it.
     """

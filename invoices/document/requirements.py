@@ -153,7 +153,8 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
     `is_named`: see `missing`.
 
     Raises:
-        ValidationError: at the fields of the form. Values that the profile lacks are at no field.
+        ValidationError: the error of a missing value is at its field; that of the profile is at no
+            field.
     """
     errors: dict[str, list[object]] = {}
     for item in missing(seller, contents, is_named=is_named):

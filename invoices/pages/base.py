@@ -175,7 +175,7 @@ _gate = PerProcess(
 
 
 def one_at_a_time(account: str) -> AbstractContextManager[None]:
-    """A context whose body runs when no other one of `account` does.
+    """A context whose body runs when no other body of `account` runs.
 
     Raises:
         GateFull: `MOST_WAITING` of the account wait already, or `MOST_WAITING_IN_ALL` of all

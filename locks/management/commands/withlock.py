@@ -144,7 +144,8 @@ class _Signals:
     def __init__(self) -> None:
         self._has_command = False
         self._before: dict[int, Any] = {}
-        # A SimpleQueue, because a signal handler may put a number while `wait` takes another one.
+        # This is a SimpleQueue, because a signal handler may put a number while `wait` takes
+        # another one.
         self._numbers: SimpleQueue[int] = SimpleQueue()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""`createsuperuser`: Django's, for the users of `dynamo.auth`."""
+"""`createsuperuser`: Django's command, for the users of `dynamo.auth`."""
 
 import os
 import sys
