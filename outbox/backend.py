@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 from dynamo import DynamoError, Transaction, joined
 from outbox import framework
 from outbox.exceptions import UnknownQueue
-from outbox.framework import BaseTaskBackend, InvalidTask, base, signals, task_backends
+from outbox.framework import BaseTaskBackend, base, signals, task_backends
 from outbox.models import QUEUE_MAX_LENGTH, partition_of
 from outbox.steps import LONG_SECONDS, find, result_of, store, waited_seconds
 from outbox.tasks import Retry, Task, new_result
@@ -64,22 +64,12 @@ class TaskBackend(BaseTaskBackend):
         for app in ("locks", "outbox"):
             if apps.apps_ready and not apps.is_installed(app):
                 raise ImproperlyConfigured(f"TASKS: add {app} to INSTALLED_APPS, for its table.")
-        if not self.queues:
-            # For Django, an empty list allows queues of any name.
+        if not self.queues or not all(0 < len(name) <= QUEUE_MAX_LENGTH for name in self.queues):
+            # Django takes an empty list as permission for queues of any name.
             raise ImproperlyConfigured(
-                "TASKS: outbox.TaskBackend needs at least one name in QUEUES. Its workers look "
-                "for no other queues."
+                "TASKS: outbox.TaskBackend needs at least one name in QUEUES, and each has 1 to "
+                f"{QUEUE_MAX_LENGTH} characters. Its workers look for no other queues."
             )
-
-    def validate_task(self, task: base.Task) -> None:
-        """Django's validation, and the limit of 30 characters for the name of a queue.
-
-        Raises:
-            InvalidTask: this backend cannot run the task.
-        """
-        super().validate_task(task)
-        if not 1 <= len(task.queue_name) <= QUEUE_MAX_LENGTH:
-            raise InvalidTask(f"The name of a queue has 1 to {QUEUE_MAX_LENGTH} characters.")
 
     def enqueue(
         self, task: base.Task, args: Sequence[object], kwargs: Mapping[str, object]

@@ -8,13 +8,11 @@ if TYPE_CHECKING or VERSION < (6, 0):
     from django_tasks import base, checks, exceptions, signals, task_backends
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.backends.immediate import ImmediateBackend
-    from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.utils import normalize_json
 else:
     from django.tasks import base, checks, exceptions, signals, task_backends
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.backends.immediate import ImmediateBackend
-    from django.tasks.exceptions import InvalidTask
     from django.utils.json import normalize_json
 
 TaskException = exceptions.TaskException
@@ -23,7 +21,6 @@ TaskResultDoesNotExist = exceptions.TaskResultDoesNotExist
 __all__ = [
     "BaseTaskBackend",
     "ImmediateBackend",
-    "InvalidTask",
     "TaskException",
     "TaskResultDoesNotExist",
     "base",

@@ -14,14 +14,11 @@ from dynamo.client.sending import Outcome, read_item, write_one
 from dynamo.wire.types import Address, Item
 from dynamo.wire.updates import Update, conditional
 from locks import Lease
-from locks.holders import Holder, ProcessLease
+from locks.holders import Holder
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem
 
 LOCK_PREFIX = "uploads#"
-
-#: After a process dies, others wait for this time before they take over its files.
-LEASE_SECONDS = 20.0
 
 #: The mean time between two looks at a process that holds a row.
 POLL_SECONDS = 1.0
@@ -50,10 +47,6 @@ class Claim:
     @property
     def holder(self) -> Holder:
         return Holder(self.lease.name, self.lease.fence)
-
-
-def process_lease(lease_seconds: float = LEASE_SECONDS) -> ProcessLease:
-    return ProcessLease(LOCK_PREFIX, lease_seconds)
 
 
 def holder_of(row: UploadItem) -> Holder | None:

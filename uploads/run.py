@@ -22,9 +22,9 @@ from typing import Self
 from dynamo import DynamoError, TableMissing, Unavailable
 from dynamo.client.tally import CountingPool
 from dynamo.runtime.clock import now
-from locks.holders import Holder, HolderWatch
+from locks.holders import Holder, HolderWatch, ProcessLease
+from locks.lock import LEASE_SECONDS
 from uploads import claims
-from uploads.claims import LEASE_SECONDS, process_lease
 from uploads.exceptions import Interrupted
 from uploads.signals import file_done
 from uploads.sources import Destination, Result, Source
@@ -115,7 +115,7 @@ class _Dispatcher:
         #: Sources with one of these keys, and those that are to be drawn again.
         self._repeated: deque[Source] = deque()
         self._again: deque[Source] = deque()
-        self._lease = process_lease(lease_seconds)
+        self._lease = ProcessLease(claims.LOCK_PREFIX, lease_seconds)
         self._halt = threading.Event()
         self._run = Run(
             destination,

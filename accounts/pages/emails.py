@@ -167,7 +167,11 @@ class EmailChangeView(PasswordConfirmedView):
             return
         attempts.begin_mail("change", email, counted_client(self.request))
         if settings.ACCOUNTS_EMAIL_CHANGE == "confirm":
-            self._send_link(user, email)
+            request = partial(links.request_change, user, email)
+            change_and_mail(request, partial(mails.send_email_change, user))
+            self.success_message = gettext_lazy(
+                "We are sending a link to your new email address. Follow it to make the change."
+            )
             return
         old, was_confirmed = user.email, user.is_confirmed
         notify = partial(notices.send, self.request, "email_changed", user, to=old)
@@ -175,14 +179,6 @@ class EmailChangeView(PasswordConfirmedView):
             partial(services.change_email, user, email),
             *([notify] if was_confirmed else []),
             partial(mails.send_confirmation, user),
-        )
-
-    def _send_link(self, user: AbstractAccount, email: str) -> None:
-        change_and_mail(
-            partial(links.request_change, user, email), partial(mails.send_email_change, user)
-        )
-        self.success_message = gettext_lazy(
-            "We are sending a link to your new email address. Follow it to make the change."
         )
 
 

@@ -65,20 +65,20 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--wait",
             metavar="S",
-            type=_seconds,
+            type=float,
             help="how many seconds to wait for the lock; default: one lease and one poll",
         )
         parser.add_argument(
             "--lease",
             metavar="S",
-            type=_seconds,
+            type=float,
             default=LEASE_SECONDS,
             help=f"how many seconds others wait if we crash, default {LEASE_SECONDS:g}",
         )
         parser.add_argument(
             "--grace",
             metavar="S",
-            type=_seconds,
+            type=float,
             default=GRACE_SECONDS,
             help="if the lease is lost, how many seconds from SIGTERM to SIGKILL, "
             f"default {GRACE_SECONDS:g}",
@@ -125,12 +125,6 @@ def _exit_code(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 255):
         raise argparse.ArgumentTypeError(f"{text!r} is not an exit code from 0 to 255")
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not (text.isascii() and text.replace(".", "", 1).isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return float(text)
 
 
 class _Signals:
