@@ -139,7 +139,10 @@ class CustomerFormView(OwnFormView):
         return CustomerItem.get(self.account, str(self.kwargs["id"]))
 
     def get_form_kwargs(self) -> dict[str, object]:
-        return super().get_form_kwargs() | {"instance": self.item}
+        # A copy, because the form sets what was typed, and the page shows what is stored, too.
+        return super().get_form_kwargs() | {
+            "instance": CustomerItem.from_raw_data(self.item.stored)
+        }
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         return super().get_context_data(item=self.item, **kwargs)

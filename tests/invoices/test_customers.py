@@ -252,7 +252,9 @@ def test_a_change_can_be_sent_twice_and_an_outdated_page_changes_nothing(
     client.post(address, form)
 
     assert Page(client.post(address, form, follow=True)).messages[-1] == "The customer was saved."
-    outdated = Page(client.post(address, form | {"name": "D"}))
+    answer = client.post(address, form | {"name": "D"})
+    assert "<h1><bdi>Carol</bdi></h1>" in answer.content.decode()
+    outdated = Page(answer)
     kept = Page(client.post(f"{address}delete/", deletion))
     for page in (outdated, kept):
         assert "was changed after this page was opened, so nothing was done" in page.errors[""][0]
