@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from types import FrameType
@@ -117,14 +117,12 @@ class State:
         self.file = file and Path(file)
         self.values: dict[str, Any] = {"asked": [*asked]}
         if self.file and self.file.exists():
-            try:
+            with suppress(LookupError, TypeError, ValueError):
                 values = decoded(self.file.read_text(encoding="utf-8"))
-                is_ours = values["asked"] == self.values["asked"]
-            except (LookupError, TypeError, ValueError):
-                is_ours = False
-            if not is_ours:
-                raise CommandError(f"{file} is of another call. Delete it to begin again.")
-            self.values = values
+                if values["asked"] == self.values["asked"]:
+                    self.values = values
+                    return
+            raise CommandError(f"{file} is of another call. Delete it to begin again.")
 
     def save(self, **values: object) -> None:
         """Store `values`, in addition to those that were stored before."""

@@ -6,7 +6,6 @@ from django.core.management.commands import flush
 from dynamo.client import bulk
 from dynamo.client.sending import client
 from dynamo.client.settings import RUNNER
-from dynamo.client.tally import CountingPool
 from dynamo.management.base import DynamoCommand, is_confirmed
 from dynamo.management.progress import progress_bars
 from dynamo.runtime.no_database.base import has_database
@@ -14,9 +13,6 @@ from dynamo.runtime.terminal import quantity
 from dynamo.signals import tables_emptied
 from dynamo.tables.definitions import Table, all_tables
 from dynamo.tables.findings import Progress
-from dynamo.wire.types import Item
-
-THREADS = 8
 
 
 class Command(DynamoCommand, flush.Command):
@@ -65,16 +61,9 @@ class Command(DynamoCommand, flush.Command):
 
 def _delete_all(table: Table, progress: Progress) -> int:
     """Delete the items that a scan of `table` finds. Returns their number."""
-
-    def delete(keys: list[Item]) -> int:
-        bulk.write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])
-        return len(keys)
-
     count = 0
-    pages = bulk.pages(table.name, [name for name, _type in table.key])
-    with CountingPool(THREADS) as pool:
-        for batch in pool.batches(delete, pages, THREADS):
-            deleted = sum(number for _keys, number in batch)
-            progress("Items deleted", deleted)
-            count += deleted
+    for keys in bulk.pages(table.name, [name for name, _type in table.key]):
+        bulk.write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in keys])
+        progress("Items deleted", len(keys))
+        count += len(keys)
     return count
