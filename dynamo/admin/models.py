@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from django.urls import NoReverseMatch, reverse
-from django.utils.translation import gettext as _, gettext as djangos_text
+from django.utils.translation import gettext as _
 
 from dynamo.admin.identity import id_of, name_of
 from dynamo.client.plain import PlainModel, all_models
@@ -96,16 +96,6 @@ class LogEntry(PlainModel):
         named = {model._meta.label_lower: model._meta.verbose_name for model in all_models()}
         name = named.get(str(self.model_label), self.action)
         return SimpleNamespace(name=self.labels.get(self.action, name))
-
-    def get_change_message(self) -> str:
-        """What was done, in the words of contrib.admin."""
-        djangos = {
-            "add": djangos_text("Added."),
-            "change": djangos_text("Changed {fields}.").format(fields=self.what),
-            "delete": _("Deleted."),
-        }
-        own = f"{self.label}: {self.what}" if self.what else str(self.label)
-        return djangos.get(self.action, own)
 
     def get_admin_url(self) -> str | None:
         """The page of the item, if its model is registered."""
