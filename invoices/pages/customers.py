@@ -124,10 +124,9 @@ class CustomerNamesView(OwnInvoicesMixin, LongPageMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         name = request.GET.get("name", "")[:NAME_MAX_LENGTH]
-        found = book.list_customers(self.account, name, limit=SUGGESTED) if name.strip() else None
-        customers = found.customers if found else []
+        found = book.list_customers(self.account, name, limit=SUGGESTED) if name.strip() else ()
         return JsonResponse(
-            {f"{customer.name} ({customer.number})": customer.id for customer in customers}
+            {f"{customer.name} ({customer.number})": customer.id for customer in found}
         )
 
 

@@ -124,7 +124,7 @@ class InvoiceNewView(SellerMixin, LongPageMixin, OwnFormView):
             del lines[at : at + 1]
             focus = max(0, at - 1)
         elif "find_customer" in sent or is_search:
-            customers = list_customers(self.account, values["customer_name"]).customers
+            customers = list_customers(self.account, values["customer_name"])
             if len(customers) == 1:
                 id_, customers = customers[0].id, None
         if id_:

@@ -16,7 +16,7 @@ from pynamodb.expressions.operand import Path
 
 from accounts.exceptions import StaleUser
 from accounts.models import account_model
-from dynamo import Busy, Refused, Transaction
+from dynamo import Busy, Page, Refused, Transaction
 from dynamo.client import bulk
 from dynamo.client.bulk import query_pages
 from dynamo.client.retries import pause_seconds
@@ -46,14 +46,6 @@ class Listed:
     id: str
     number: str
     name: str
-
-
-@dataclass(frozen=True)
-class Found:
-    """Customers in the order of their names. `next`: the `after` of others that match, if any."""
-
-    customers: list[Listed]
-    next: str | None
 
 
 class _Overtaken(Exception):
@@ -101,7 +93,9 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
     raise Busy("an addition to an address book")
 
 
-def list_customers(account: str, search: str = "", *, after: str = "", limit: int = SHOWN) -> Found:
+def list_customers(
+    account: str, search: str = "", *, after: str = "", limit: int = SHOWN
+) -> Page[Listed]:
     """The customers whose name or number contains `search`, ordered by name.
 
     The comparison ignores case, width and how letters are composed. `after` is the id of the last
@@ -117,7 +111,7 @@ def list_customers(account: str, search: str = "", *, after: str = "", limit: in
     found = [item for _name, _id, item in matching]
     start = next((at for at, item in enumerate(found, 1) if item.id == after), 0)
     shown = found[start : start + limit]
-    return Found(shown, shown[-1].id if len(found) > start + limit else None)
+    return Page(shown, shown[-1].id if len(found) > start + limit else None)
 
 
 def customer_named(account: str, name: str) -> Listed | None:

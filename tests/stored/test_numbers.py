@@ -128,7 +128,7 @@ def test_the_address_book_is_read_changed_and_deleted(stored: Stored, account: s
     item = add_customer(account, CUSTOMER, request_id="form of a customer")
     item.change(name="Meier")
 
-    assert [found.name for found in list_customers(account, "mei").customers] == ["Meier"]
+    assert [found.name for found in list_customers(account, "mei")] == ["Meier"]
     delete_address_book(account)
     assert [*all_customers(account)] == []
 
