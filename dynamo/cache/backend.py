@@ -53,6 +53,8 @@ Version = int | None
 
 _KEY_NAME = {"#key": "key"}
 _VALUE_NAME = {"#value": "value"}
+#: A refusal does not return the stored value, which may have 400 KB.
+_QUIET = {"ReturnValuesOnConditionCheckFailure": "NONE"}
 
 
 class DynamoCache(AltersData, BaseCache):
@@ -176,9 +178,8 @@ class DynamoCache(AltersData, BaseCache):
         if expires_at == EXPIRED:
             return self.delete(key, version)
         update = Update({"expires": None, "expiresAt": None, **expiry(expires_at)})
-        request = update.request(
-            self._address(key, version), PRESENT, names=_VALUE_NAME, values=now_value()
-        )
+        address = {**self._address(key, version), **_QUIET}
+        request = update.request(address, PRESENT, names=_VALUE_NAME, values=now_value())
         return bool(write_one("UpdateItem", request))
 
     def delete(self, key: object, version: Version = None) -> bool:
@@ -197,7 +198,9 @@ class DynamoCache(AltersData, BaseCache):
         """
         address = self._address(key, None)
         wanted = encoded(key, address["Key"]["key"]["S"], value)
-        request = _conditional(address, "#value = :value", _VALUE_NAME, {":value": wanted})
+        request = conditional(
+            {**address, **_QUIET}, "#value = :value", names=_VALUE_NAME, values={":value": wanted}
+        )
         return bool(write_one("DeleteItem", request))
 
     def end(self, key: object, seconds: float) -> None:
@@ -222,13 +225,9 @@ class DynamoCache(AltersData, BaseCache):
                 because it may have counted.
         """
         update = Update(add={"value": typed_number(operator.index(delta))})
-        request = update.request(
-            self._address(key, version),
-            COUNTABLE,
-            names=_VALUE_NAME,
-            values=now_value() | {":number": {"S": "N"}},
-        )
-        request["ReturnValues"] = "UPDATED_NEW"
+        address = {**self._address(key, version), **_QUIET, "ReturnValues": "UPDATED_NEW"}
+        operands = now_value() | {":number": {"S": "N"}}
+        request = update.request(address, COUNTABLE, names=_VALUE_NAME, values=operands)
         outcome = write_one("UpdateItem", request, repeatable=False)
         if outcome.item is None:
             text = f"The cache has no integer under the key {key!r}."
@@ -348,16 +347,9 @@ def _problem_of(location: object, options: Mapping[str, Any]) -> str | None:
 
 
 def _put(item: Item, condition: str, names: dict[str, str]) -> Outcome:
-    request = {"TableName": CacheItem.table(), "Key": {"key": item["key"]}, "Item": item}
-    return write_one("PutItem", _conditional(request, condition, names, now_value()))
-
-
-def _conditional(
-    request: Mapping[str, object], condition: str, names: dict[str, str], values: Item
-) -> Request:
-    """The `request` under `condition`. Its refusal does not return the value of up to 400 KB."""
-    quiet = {**request, "ReturnValuesOnConditionCheckFailure": "NONE"}
-    return conditional(quiet, condition, names=names, values=values)
+    put = {"TableName": CacheItem.table(), "Key": {"key": item["key"]}, "Item": item, **_QUIET}
+    request = conditional(put, condition, names=names, values=now_value())
+    return write_one("PutItem", request)
 
 
 def _delete_all(stored_keys: Iterable[str]) -> None:
