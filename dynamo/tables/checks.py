@@ -287,7 +287,7 @@ def _check_tables() -> Findings:
             correct.append(table.name)
             for index, state in unready.items():
                 yield "E006", f"The index {index} of the table {table.name} is {state}."
-            for feature in features_of(table.name, table.ttl_attribute):
+            for feature in features_of(table):
                 if feature.name in _WARNINGS and feature.is_off():
                     yield _WARNINGS[feature.name], f"The table {table.name} has no {feature.name}."
             for declared in table.indexes:

@@ -255,7 +255,7 @@ def create(table: Table, report: Callable[[str], object] = lambda _sentence: Non
             done.append(f"Created the table {table.name}.")
     description = _wait_until_active(table, report)
     missing = _unready(table, description)
-    for feature in features_of(table.name, table.ttl_attribute):
+    for feature in features_of(table):
         if feature.turn_on():
             done.append(f"Turned on {feature.name} for the table {table.name}.")
     for index in table.indexes:
@@ -380,17 +380,17 @@ class Feature:
         return False
 
 
-def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
-    """The features that the table with this full name should have. TTL needs an attribute."""
+def features_of(table: Table) -> list[Feature]:
+    """The features that the table should have; TTL only if it has an attribute for it."""
     protection = {"DeletionProtectionEnabled": True}
     recovery = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
     features = [
-        Feature(DELETION_PROTECTION, table, "Table", _is_protected, protection),
-        Feature(RECOVERY, table, "ContinuousBackups", _has_recovery, recovery),
+        Feature(DELETION_PROTECTION, table.name, "Table", _is_protected, protection),
+        Feature(RECOVERY, table.name, "ContinuousBackups", _has_recovery, recovery),
     ]
-    if ttl_attribute is not None:
-        ttl = {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": ttl_attribute}}
-        features.append(Feature(TTL, table, "TimeToLive", partial(_has_ttl, ttl_attribute), ttl))
+    if name := table.ttl_attribute:
+        ttl = {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": name}}
+        features.append(Feature(TTL, table.name, "TimeToLive", partial(_has_ttl, name), ttl))
     return features
 
 

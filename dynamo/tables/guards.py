@@ -305,13 +305,8 @@ def delete_guards(model: type[Model], names: str, progress: Progress = unseen) -
         key = text_of(item, guards.key_name)
         is_guard = OWNER in item and item.keys() <= {guards.key_name, *GUARD_ATTRIBUTES}
         if is_guard and key.startswith(prefix):
-            unchanged = conditional(
-                guards.address(key),
-                "#owner = :owner",
-                names={"#owner": OWNER},
-                values={":owner": item[OWNER]},
-            )
-            deleted += bool(write_one("DeleteItem", unchanged))
+            request: Request = {**guards.address(key), **as_read(item, OWNER)}
+            deleted += bool(write_one("DeleteItem", request))
     return deleted
 
 

@@ -111,7 +111,7 @@ def test_an_incomplete_table_is_completed(table: Table) -> None:
     assert f"Turned on deletion protection for the table {table.name}." in done
     assert f"Turned on time to live for the table {table.name}." in done
     assert described(table)["DeletionProtectionEnabled"] is True
-    assert not any(item.is_off() for item in features_of(table.name, table.ttl_attribute))
+    assert not any(item.is_off() for item in features_of(table))
 
 
 def test_a_table_with_another_key_is_left_as_it_is(table: Table) -> None:
