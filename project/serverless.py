@@ -26,6 +26,7 @@ from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.runtime.deadline import at_most
 from dynamo.runtime.processes import begin_process
+from invoices.output.helper import compute_here
 from project import parameters
 from project.logs import request_id
 from project.start import WsgiApplication, load_pages, start
@@ -62,6 +63,8 @@ _ASCII = bytes(range(128))
 log = logging.getLogger(__name__)
 
 start()
+# A process makes one page at a time. AWS ends the process if a page takes too long.
+compute_here()
 _respond = make_lambda_handler(WsgiApplication(), binary_support=True)
 
 

@@ -25,7 +25,8 @@ app = DomainDispatcherApplication(create_backend_app)
 run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False)
 """
 
-#: Processes that write no tables themselves: the engines that were started, and the fork server.
+#: Processes that write no tables themselves: the engines that were started here, the fork server,
+#: and the helper that makes PDFs.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 

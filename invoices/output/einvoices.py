@@ -46,7 +46,7 @@ _MOST_MINOR_UNITS = 100
 _PRICE_DECIMALS = Decimal("1e-8")
 # Characters that XML cannot contain, not even escaped.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-#: Finds `einvoice.xml` in this folder.
+#: Finds `einvoice.xml` in this folder, because the helper process has no templates of pages.
 _TEMPLATES = template.Engine(dirs=[str(Path(__file__).parent)])
 _BLANK_LINES = re.compile(r">\s*\n(?=[ \t]*<)")
 

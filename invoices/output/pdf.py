@@ -1,8 +1,8 @@
 """An invoice as a PDF/A-3a and PDF/UA-1 file, always the same bytes until it is voided.
 
-`render` makes it. Pages, mails and exports get it from `pdf_of`, which lets a thread make it and
-caches it. The same invoice has the same bytes until our code, a catalogue, a font or a package
-changes.
+`render` makes it. Pages, mails and exports get it from `pdf_of`, which lets the helper process
+(`helper`) make it and caches it. The same invoice has the same bytes until our code, a catalogue, a
+font or a package changes.
 
 If an invoice has all values that EN 16931 requires, the electronic invoice is attached (Factur-X,
 ZUGFeRD).
@@ -12,9 +12,7 @@ language in which the invoice was issued, not in the reader's.
 """
 
 import json
-import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,12 +20,11 @@ from typing import TYPE_CHECKING
 
 from django.utils import translation
 
-from dynamo.runtime.gates import Gate, let_pages_go_first, turn_passed_on
-from dynamo.runtime.processes import PerProcess
 from invoices.document.fonts import font_folders
 from invoices.document.invoice import Invoice
 from invoices.output.contents import contents_of
 from invoices.output.einvoices import XML_NAME, as_xml, missing
+from invoices.output.helper import run_in_helper
 
 if TYPE_CHECKING:
     import typst
@@ -55,8 +52,6 @@ def render(invoice: Invoice) -> bytes:
 
 
 def _typeset(contents: str, timestamp: int) -> bytes:
-    # Typst would use all cores. It reads this when it makes its first PDF.
-    os.environ.setdefault("RAYON_NUM_THREADS", "1")
     # Imported with the first PDF, so that commands and servers start without it.
     import typst
 
@@ -152,31 +147,18 @@ def with_metadata(pdf: bytes) -> bytes:
 #: A process caches this many PDFs: those that were used last.
 MOST_KEPT = 64
 
-#: How long a PDF waits for others. Pages wait until their deadline, if that is earlier.
-WAIT_SECONDS = 60.0
-#: How many PDFs wait, and how many of one account: a page, a download, a few mails.
-WAITING, WAITING_OF_ACCOUNT = 96, 16
-
-# A process makes one PDF after the other, those of accounts that rarely need one first. On Linux
-# the system prefers pages to this thread. Typst, which takes almost all of the time, does not hold
-# the interpreter's lock.
-_thread = PerProcess(lambda: ThreadPoolExecutor(1, "PDF", initializer=let_pages_go_first))
-_gate = PerProcess(lambda: Gate("a PDF", 1, WAITING, per=WAITING_OF_ACCOUNT))
-
 
 def pdf_of(invoice: Invoice, *, keep: bool = True) -> bytes:
     """`invoice` as a PDF file, from the cache if it is there; see `render`.
 
-    An export does not `keep` its files, because they would replace all others in the cache. A page
-    that waits passes its turn on.
+    An export does not `keep` its files, because they would replace all others in the cache.
 
     Raises:
-        Busy: it did not begin in time.
+        Busy: see `invoices.output.helper.run_in_helper`, with its other errors.
     """
     if keep:
         return _kept(invoice, repr(invoice))
-    with turn_passed_on(), _gate().inside(invoice.account, WAIT_SECONDS):
-        return _thread().submit(render, invoice).result()
+    return run_in_helper(render, invoice, account=invoice.account)
 
 
 @lru_cache(MOST_KEPT)

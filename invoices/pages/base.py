@@ -162,7 +162,8 @@ def refusal_text(error: SequenceError) -> str:
 # A process makes one at a time for each account. Further pages of the account wait for it. While
 # they wait, they pass their turns on to pages of other accounts. Nothing is sent to DynamoDB.
 
-#: The most accounts for which pages are made at once. Most of these pages wait for a PDF.
+#: The most accounts for which pages are made at once. Most of these pages wait for the helper
+#: process.
 AT_ONCE = 16
 #: The most pages of an account that wait for its first one. A person may open some tabs at once.
 MOST_WAITING = 5

@@ -17,6 +17,7 @@ from dynamo.runtime.threads import together
 from invoices.document.fields import YEARS
 from invoices.document.invoice import series_of
 from invoices.output import einvoices
+from invoices.output.helper import run_in_helper
 from invoices.output.pdf import pdf_of
 from invoices.output.sending import current_sendings
 from invoices.pages import forms
@@ -154,5 +155,5 @@ class InvoiceXmlView(OwnInvoicesMixin, LongPageMixin, View):
         if DOWNLOAD in request.GET:
             return download_page(request, f"{invoice.label}.xml")
         headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
-        xml = einvoices.as_xml(invoice)
+        xml = run_in_helper(einvoices.as_xml, invoice, account=self.account)
         return HttpResponse(xml, content_type="application/xml", headers=headers)

@@ -18,6 +18,7 @@ from tests.factories import make_user
 from tests.fonts import FOLDER
 from tests.invoice_factories import DAY, issued, new_account
 from tests.invoices.forms import TODAY
+from tests.project.test_helper import end_helper
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def look_for_fonts_again() -> None:
     """A process looks for its fonts once."""
     for item in (fonts.installed, fonts._coverage, fonts._fonts_with, pdf._fonts, pdf._kept):
         item.cache_clear()
+    end_helper()
 
 
 @pytest.fixture

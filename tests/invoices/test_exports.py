@@ -4,19 +4,19 @@ import csv
 import io
 import os
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from dynamo.runtime.gates import NICENESS
 from invoices.document.amounts import totals
 from invoices.document.invoice import Customer, Invoice
-from invoices.output import pdf
+from invoices.output import helper, pdf
 from invoices.output.files import YEAR_FILES, as_zip
 from invoices.output.pdf import render
 from invoices.store.records import Record
@@ -158,14 +158,14 @@ def test_a_zip_contains_each_pdf_with_its_issue_date_and_is_sent_while_it_is_mad
             assert entry.date_time == (days[day], day.month, day.day, 0, 0, 0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all threads are equally nice")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all processes are equally nice")
 def test_pages_go_before_the_pdfs_of_a_zip_which_are_not_kept() -> None:
     pdf._kept.cache_clear()
     b"".join(as_zip([record_of(an_invoice())]))
 
     # It does not displace the PDFs that pages keep.
     assert not pdf._kept.cache_info().currsize
+    made: Any = helper._helper.made()
     ours = os.getpriority(os.PRIO_PROCESS, 0)
-    # A thread is at most 19 nice.
-    thread = pdf._thread().submit(threading.get_native_id).result()
-    assert os.getpriority(os.PRIO_PROCESS, thread) == min(ours + NICENESS, 19)
+    # A process is at most 19 nice.
+    assert os.getpriority(os.PRIO_PROCESS, made.process.pid) == min(ours + NICENESS, 19)

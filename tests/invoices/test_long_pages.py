@@ -1,11 +1,8 @@
 """Pages that take a core for long: PDFs, electronic invoices, pages and forms of many lines."""
 
 import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from hashlib import sha256
 from subprocess import check_output
 from typing import Any
@@ -14,11 +11,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from dynamo import Busy
-from dynamo.runtime.deadline import page_deadline
-from dynamo.runtime.gates import in_turn
 from invoices.document.invoice import Customer, Seller
-from invoices.output import pdf
+from invoices.output import helper, pdf
 from invoices.output.pdf import render
 from invoices.pages import base
 from invoices.store.issuing import issue_invoice
@@ -29,6 +23,7 @@ from tests.invoices.forms import NEW, typed
 from tests.invoices.samples import an_invoice
 from tests.pages import Page
 from tests.production import PRODUCTION
+from tests.project.test_helper import end_helper
 
 LABEL = f"{DAY.year}-000001"
 PAGE = f"/invoices/{LABEL}/"
@@ -55,14 +50,15 @@ def issuer(ann: User) -> User:
 
 @pytest.fixture
 def typeset(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The invoices of which a PDF is made from now on."""
+    """The invoices that the helper makes a PDF of from now on."""
     made: list[Any] = []
+    compute = pdf.run_in_helper
 
-    def noted(invoice: Any) -> bytes:
+    def noted(function: Any, invoice: Any, account: str) -> Any:
         made.append(invoice)
-        return render(invoice)
+        return compute(function, invoice, account=account)
 
-    monkeypatch.setattr(pdf, "render", noted)
+    monkeypatch.setattr(pdf, "run_in_helper", noted)
     return made
 
 
@@ -126,26 +122,13 @@ def test_too_many_long_pages_of_an_account_at_once_are_a_429(client: Client, iss
     assert len(stored_invoices(issuer.pk)) == 1
 
 
-def test_while_a_pdf_is_made_other_pages_have_their_turns_and_other_pdfs_wait(
-    monkeypatch: pytest.MonkeyPatch,
+def test_if_the_helper_ends_a_page_is_a_503_until_there_is_another(
+    client: Client, issuer: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    began, may_end, turns = threading.Event(), threading.Event(), threading.Semaphore(1)
+    end_helper()
+    monkeypatch.setattr(helper, "CPU_SECONDS", 0.001)
 
-    def slow(_invoice: Any) -> bytes:
-        began.set()
-        assert may_end.wait(60)
-        return b"%PDF"
+    assert client.get(PDF).status_code == 503
 
-    def make_a_page() -> bytes:
-        with in_turn(turns):
-            return pdf.pdf_of(an_invoice())
-
-    monkeypatch.setattr(pdf, "render", slow)
-    monkeypatch.setattr(pdf, "WAIT_SECONDS", 0.01)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(make_a_page)
-        assert began.wait(60)
-        with page_deadline(60), in_turn(turns), pytest.raises(Busy):
-            pdf.pdf_of(replace(an_invoice(), account="another"))
-        may_end.set()
-        assert first.result() == b"%PDF"
+    monkeypatch.undo()
+    assert client.get(PDF).status_code == 200

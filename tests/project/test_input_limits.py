@@ -16,8 +16,8 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo.forms import ModelForm
 from invoices.document.invoice import Seller
-from invoices.models import CustomerItem, SellerProfile
-from invoices.pages.customers import CustomerForm
+from invoices.models import SellerProfile
+from invoices.output import helper
 from invoices.pages.forms import InvoiceForm
 from invoices.pages.lineforms import SHOWN_LINES
 from project.middleware import MOST_WAITING
@@ -58,9 +58,6 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
         more["today"] = date(2026, 3, 14)
     if "seller" in asked:
         more |= {"seller": Seller("Ann"), "issued_on": date(2026, 3, 14)}
-    if form is CustomerForm:
-        stored = {name: {"S": "x"} for name in ("account", "id", "number", "name")}
-        more["instance"] = CustomerItem.from_raw_data(stored)
     return form(data=values, **more)
 
 
@@ -111,6 +108,7 @@ STATED = {
         f"refuse bodies over {settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 2**20} MB",
         f"up to {MOST_WAITING} hold pages that wait for their turn",
         f"`DJANGO_PAGES_AT_ONCE` ({settings.PAGES_AT_ONCE})",
+        f"grow to {helper.MOST_BYTES // 2**20} MB",
     ),
     "docs/uploads.md": (
         f"Files over {PART_BYTES // 2**20} MB",

@@ -90,7 +90,7 @@ def test_no_thread_has_work_left_after_the_response(function: Function) -> None:
 
     threads = function.invoke({"do": "threads"})
 
-    # Threads for password hashes, PDFs and requests wait for the next one; there is no other.
+    # Threads for password hashes and requests wait for the next one; there is no other.
     names = {name.rstrip("0123456789") for name in threads}
-    assert names == {"PDF_", "password hash_", "together_"}
+    assert names == {"password hash_", "together_"}
     assert set(threads.values()) == {"_worker"}
