@@ -35,7 +35,6 @@ from invoices.output.files import YEAR_FILES, account_as_json
 from invoices.store.issuing import today
 from invoices.store.lists import all_records
 from outbox import Retry, TaskContext, task
-from outbox.framework import base
 from uploads import s3
 from uploads.s3 import ObjectExists, StorageFailed, UploadGone
 
@@ -130,9 +129,9 @@ def find(task_id: str) -> tuple[Export, State]:
     """
     found = make.get_result(task_id)
     export = Export(**found.args[0])
-    if found.status == base.TaskResultStatus.FAILED:
+    if found.status == "FAILED":
         return export, "failed"
-    is_ready = found.status == base.TaskResultStatus.SUCCESSFUL
+    is_ready = found.status == "SUCCESSFUL"
     since = cast(datetime, found.finished_at or found.enqueued_at)
     if timezone.now() - since > (KEPT if is_ready else LATE):
         return export, "late"

@@ -16,14 +16,15 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo.forms import ModelForm
 from invoices.document.invoice import Seller
-from invoices.models import SellerProfile
+from invoices.models import CustomerItem, SellerProfile
 from invoices.output import helper
+from invoices.pages.customers import CustomerForm
 from invoices.pages.forms import InvoiceForm
 from invoices.pages.lineforms import SHOWN_LINES
+from locks.lock import LEASE_SECONDS
 from project.middleware import MOST_WAITING
 from tests.commands import ROOT
 from tests.factories import make_user
-from uploads.claims import LEASE_SECONDS
 from uploads.contents import PART_BYTES
 
 TOO_MANY = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1
@@ -58,6 +59,9 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
         more["today"] = date(2026, 3, 14)
     if "seller" in asked:
         more |= {"seller": Seller("Ann"), "issued_on": date(2026, 3, 14)}
+    if form is CustomerForm:
+        stored = {name: {"S": "x"} for name in ("account", "id", "number", "name")}
+        more["instance"] = CustomerItem.from_raw_data(stored)
     return form(data=values, **more)
 
 
