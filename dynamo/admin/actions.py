@@ -96,19 +96,13 @@ def action(
     return decorated if function is None else decorated(function)
 
 
+@action(permissions=["delete"], description=djangos_lazy("Delete selected %(verbose_name_plural)s"))
 def delete_selected(
     model_admin: ActionAdmin[M], request: HttpRequest, obj: M, write: Transaction
 ) -> None:
     if obj == user_of(request):
         raise ValidationError(_("You cannot delete your own account."))
     model_admin.delete_model(request, obj, write)
-
-
-action(
-    delete_selected,
-    permissions=["delete"],
-    description=djangos_lazy("Delete selected %(verbose_name_plural)s"),
-)
 
 
 def _described(function: object, name: str) -> object:

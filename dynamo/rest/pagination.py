@@ -40,7 +40,7 @@ class CursorPagination(pagination.CursorPagination):
     def get_paginated_response(self, data: object) -> Response:
         return Response({"next": self.get_next_link(), "results": data})
 
-    def get_paginated_response_schema(self, schema: object) -> dict[str, Any]:
+    def get_paginated_response_schema(self, schema: object) -> dict[str, object]:
         """The framework's schema for OpenAPI, without the link to the previous page."""
         whole = super().get_paginated_response_schema(schema)
         del whole["properties"]["previous"]

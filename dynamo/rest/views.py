@@ -81,7 +81,7 @@ class ModelSerializer(serializers.ModelSerializer):
         return [*dict.fromkeys([*model_info.fields, *declared_fields])]
 
     def get_fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = super().get_fields()
+        fields = super().get_fields()
         attributes = self.Meta.model.get_attributes()
         for name, field in fields.items():
             is_reference = isinstance(attributes.get(field.source or name), Reference)
@@ -108,7 +108,7 @@ class ModelSerializer(serializers.ModelSerializer):
             return field_class, self.include_extra_kwargs(options, {"read_only": True})
         return field_class, options
 
-    def get_unique_together_constraints(self, _model: object) -> Iterable[Any]:
+    def get_unique_together_constraints(self, _model: object) -> Iterable[object]:
         return ()
 
     def _view(self) -> "ModelMixin | None":
