@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 SETTLED_BY_A_PERSON = (
-    "1 is shared: another account has the same value. Change the value of one of the two "
+    "Shared: 1. Another account has the same value: change that of one of the two "
     f"({checkguards.Command.settled_by}), then run again with --repair."
 )
 
@@ -81,7 +81,7 @@ def test_findings_are_listed_and_exit_with_1_until_all_are_repaired(wrong: Any) 
     out, error = run("--json")
 
     assert json.loads(out) == {"users": 2, "guards": 4, **wrong, "repaired": 0}
-    assert error == "3 guards are wrong (run again with --repair)."
+    assert error == "Wrong: 3 guards (run again with --repair)."
     assert stored_items() == before
 
     out, error = run("--repair", "--json")
@@ -100,14 +100,14 @@ def test_a_finding_that_cannot_be_repaired_is_explained(wrong: Any) -> None:
 
     missing = f"missing   userName#ann  {wrong['missing'][0]['pk']}"
     assert {shared, missing} <= {*out.splitlines()}
-    assert error == f"4 guards are wrong (run again with --repair). {SETTLED_BY_A_PERSON}"
+    assert error == f"Wrong: 4 guards (run again with --repair). {SETTLED_BY_A_PERSON}"
 
     out, error = run("--repair")
 
     *lines, total = out.splitlines()
     assert {shared, f"{missing}  (repaired)"} <= {*lines}
     assert total == "4 accounts, 7 guards: 1 missing, 1 orphaned, 2 foreign; 3 repaired."
-    assert error == run()[1] == f"1 guard is wrong. {SETTLED_BY_A_PERSON}"
+    assert error == run()[1] == f"Wrong: 1 guard. {SETTLED_BY_A_PERSON}"
 
 
 @pytest.mark.parametrize("changed", [0, 1], ids=["the owner of the guard", "the other"])
@@ -128,7 +128,7 @@ def test_an_unusable_value_is_reported_in_the_same_line_but_is_not_a_finding() -
 
     assert json.loads(out)["users"] == 2
     assert re.fullmatch(
-        r"1 guard is wrong \(run again with --repair\)\. "
+        r"Wrong: 1 guard \(run again with --repair\)\. "
         r"Unusable values in 1 account, such as the (userName|email) of ghost\.",
         error,
     )

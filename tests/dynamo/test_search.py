@@ -224,7 +224,7 @@ def test_a_repair_makes_stored_guard_items_searchable() -> None:
     assert nicks("ann") == ["anna"]
     sound = "2 fans, 2 guards: 0 missing, 0 orphaned, 0 foreign; 0 repaired."
 
-    advice = "1 guard is not found by searches (run again with --repair)."
+    advice = "Not found by searches: 1 guard (run again with --repair)."
     assert checked() == [sound, advice]
     assert '"repaired": 0, "unsearchable": 1}' in checked("--json")[0]
     assert checked("--repair") == [sound, "1 guard made searchable."]

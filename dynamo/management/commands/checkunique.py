@@ -109,8 +109,7 @@ class Command(DynamoCommand):
             self.stdout.write(f"{quantity(report.made_searchable, 'guard')} made searchable.")
         if report.unsearchable:
             guards = quantity(report.unsearchable, "guard")
-            verb = _is(report.unsearchable)
-            self.stdout.write(f"{guards} {verb} not found by searches (run again with --repair).")
+            self.stdout.write(f"Not found by searches: {guards} (run again with --repair).")
 
     def _still_wrong(self, report: Report, *, repair: bool) -> str:
         """The remaining problems in one line; empty without problems."""
@@ -118,20 +117,15 @@ class Command(DynamoCommand):
         if report.still_wrong:
             helps = not repair and report.still_wrong > report.shared
             advice = " (run again with --repair)" if helps else ""
-            verb = _is(report.still_wrong)
-            sentences.append(f"{quantity(report.still_wrong, 'guard')} {verb} wrong{advice}.")
+            sentences.append(f"Wrong: {quantity(report.still_wrong, 'guard')}{advice}.")
         if report.shared:
             how = f" ({self.settled_by})" if self.settled_by else ""
             sentences.append(
-                f"{report.shared} {_is(report.shared)} shared: another {self.noun} has the same "
-                f"value. Change the value of one of the two{how}, then run again with --repair."
+                f"Shared: {report.shared}. Another {self.noun} has the same value: change that of "
+                f"one of the two{how}, then run again with --repair."
             )
         if report.unusable_example:
             pk, stored_name = report.unusable_example
             items = quantity(report.unusable, self.noun)
             sentences.append(f"Unusable values in {items}, such as the {stored_name} of {pk}.")
         return " ".join(sentences)
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
