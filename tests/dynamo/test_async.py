@@ -31,6 +31,19 @@ def test_every_call_of_a_model_has_an_asynchronous_form() -> None:
         ann.email = "ann@example.net"
         await ann.asave()
         assert await Customer.afind(email="ann@example.net") == ann
+        assert await Customer.aget_or_none("nobody") is None
+        assert await Customer.aget_or_none(ann.pk) == ann
+        found = await Customer.aget_or_create({"club": "chess"}, email="ann@example.net")
+        assert found == (ann, False)
+        other = await Customer.aupdate_or_create({"card": "A"}, email="ann@example.net")
+        assert other == (ann, False)
+        await ann.arefresh()
+        assert ann.card == "A"
+        await Customer.aupdate_or_create({"card": "B"}, email="ann@example.net")
+        await ann.arefresh_from_db()
+        assert ann.card == "B"
+        new = [Customer(club="chess", email=f"{name}@example.org") for name in ("bob", "eve")]
+        assert (await Customer.acreate_many(new)).stored == 2
         assert (await Customer.apage(ann.pk)).items == [ann]
         assert (await Customer.by_club.apage("go", limit=1)).items == [ann]
         await ann.adelete()

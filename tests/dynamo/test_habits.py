@@ -441,21 +441,6 @@ def test_refresh_from_db_is_refresh() -> None:
         pet.refresh_from_db(using="other")
 
 
-def test_every_method_has_an_asynchronous_form() -> None:
-    async def life() -> None:
-        tom, is_new = await Pet.aget_or_create({"name": "Tom"}, chip="A1")
-        assert is_new
-        assert (await Pet.aupdate_or_create({"name": "Kit"}, chip="A1"))[0] == tom
-        await tom.arefresh()
-        await tom.arefresh_from_db()
-        assert tom.name == "Kit"
-        assert await Pet.aget_or_none("nobody") is None
-        assert await Pet.aget_or_none(tom.pk) == tom
-        assert (await Pet.acreate_many([Pet(name="Leo"), Pet(name="Max")])).stored == 2
-
-    asyncio.run(life())
-
-
 def test_async_for_reads_page_by_page(requests_sent: Requests) -> None:
     pets = [Pet.create(name=f"{number}") for number in range(5)]
     overwrite(pets[0], visits={"S": "damaged"})
