@@ -116,9 +116,6 @@ class Lock(AltersData):
         #: The leases of `with` statements, by the thread or task that entered them.
         self._held: dict[object, list[Lease]] = {}
 
-    def __repr__(self) -> str:
-        return f"<Lock {self.name!r}>"
-
     def acquire(self) -> Lease:
         """Acquire the lock, waiting for it if necessary; return its lease.
 

@@ -296,6 +296,9 @@ def test_statistics_say_whether_a_process_works_on_the_oldest_unfinished_upload(
         put_item("uploads", key="s3://b/old", **old, **lease)
         assert found_by("statistics")["uploads"]["oldest_unfinished"]["url"] == "s3://b/old"
         assert text in Page(client.get("/admin/runs/survey/")).text
+    put_item("uploads", key="s3://b/damaged", state="uploading", updatedAt="2025 or so")
+    found_by("statistics")
+    assert "s3://b/damaged" in Page(client.get("/admin/runs/survey/")).text
 
 
 def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dynamo import admin
 from dynamo.admin.identity import id_of
 from outbox.admin import TaskAdmin
 from outbox.models import TaskItem
@@ -14,7 +15,7 @@ from tests.items import put_item
 from tests.outbox import functions
 from tests.outbox.functions import note
 from tests.pages import Page
-from tests.staff.scenes import WHY, let_in, logged_actions, make_staff
+from tests.staff.scenes import WHY, acting, let_in, logged_actions, make_staff
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -97,6 +98,19 @@ def test_a_failed_task_is_restarted_or_discarded_with_an_entry_in_the_audit_log(
     left = {str(task.status) for task in TaskItem.scan()}
     assert left == ({status} if status else set())
     assert logged_actions() == [action]
+
+
+@pytest.mark.parametrize("is_superuser", [True, False])
+def test_in_the_admin_of_a_project_users_who_may_change_tasks_restart_and_discard_them(
+    is_superuser: bool,
+) -> None:
+    request = acting(make_staff(is_superuser=is_superuser))
+
+    tasks = TaskAdmin(TaskItem, admin.site)
+
+    assert tasks.get_actions(request).keys() == ({"restart", "discard"} if is_superuser else set())
+    for may in (tasks.has_add_permission, tasks.has_change_permission, tasks.has_delete_permission):
+        assert may(request) is False
 
 
 def test_a_task_that_waits_is_neither_restarted_nor_discarded(client: Any) -> None:
