@@ -13,7 +13,7 @@ InvoiceError (a SequenceError)
 ├── NotPaid              the invoice is not marked as paid on this day
 ├── SendingReused        the request id sent the invoice to another address
 ├── TooManySendings      the invoice was sent too often within two days
-└── AddressBookFull the account has the maximum number of customers
+└── AddressBookFull      the account has the maximum number of customers
 """
 
 from datetime import date

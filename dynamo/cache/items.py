@@ -1,8 +1,8 @@
 """The items of the cache: their attributes, how a value is stored, and when it has ended.
 
-    key (S) SHA-256, in hex, of `FORMAT`, LOCATION and Django's key: a leaked table contains no
-    session keys value an integer of up to 38 digits (N), which `incr` can count up; JSON (S) if
-    that
+    key (S)     SHA-256, in hex, of `FORMAT`, LOCATION and Django's key: a leaked table contains no
+                session keys
+    value       an integer of up to 38 digits (N), which `incr` can count up; JSON (S) if that
                 gives back the same value; else a signature and a pickle (B); absent from a
                 tombstone (`DynamoCache.end`)
     expiresAt   when the value ends, in epoch milliseconds; absent if it never does

@@ -2,10 +2,11 @@
 
 `settings.DYNAMODB_LOCAL_DIR` holds its state:
 
-    engine.json pid, address and program of the last engine; kept for the address, and locked
-    (flock) by the engine while it runs engine.lock flock, held while one process starts or stops
-    the engine engine.log what the engine printed since it started dynamodb.sqlite the data
-    (dynoxide only: ministack stores nothing)
+    engine.json        pid, address and program of the last engine; kept for the address, and
+                       locked (flock) by the engine while it runs
+    engine.lock        flock, held while one process starts or stops the engine
+    engine.log         what the engine printed since it started
+    dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
 
 Each test run has its own engine, which stores nothing and ends with its process
 (`start_temporary`).

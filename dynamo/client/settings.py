@@ -1,11 +1,13 @@
 """The settings of the library, and their defaults.
 
-DYNAMODB_TABLE_PREFIX "" the beginning of each table's name DYNAMODB_MAX_CONNECTIONS 64 at least the
-threads of a server process DYNAMODB_LEAN True False: all requests go through botocore
-DYNAMODB_PAGE_SECONDS 5.5 for `dynamo.middleware.AvailabilityMiddleware` DYNAMODB_LOCAL DEBUG, if
-the environment names no endpoint DYNAMODB_LOCAL_DIR var/ in BASE_DIR, or in the current directory
-AWS_REGION the variable AWS_REGION, which botocore does not read, or None LOG_COMMANDS False True:
-log what each command cost
+DYNAMODB_TABLE_PREFIX       ""        the beginning of each table's name
+DYNAMODB_MAX_CONNECTIONS    64        at least the threads of a server process
+DYNAMODB_LEAN               True      False: all requests go through botocore
+DYNAMODB_PAGE_SECONDS       5.5       for `dynamo.middleware.AvailabilityMiddleware`
+DYNAMODB_LOCAL              DEBUG, if the environment names no endpoint
+DYNAMODB_LOCAL_DIR          var/ in BASE_DIR, or in the current directory
+AWS_REGION                  the variable AWS_REGION, which botocore does not read, or None
+LOG_COMMANDS                False     True: log what each command cost
 """
 
 import os

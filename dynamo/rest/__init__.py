@@ -19,9 +19,9 @@ Everything else works as in the framework. A refused write decides the status:
     400                a value is not valid, another item has a unique value, or the item of a
                        reference does not exist (at its field)
     404                no such item, or it is in another partition
-    412 the item changed since the client read it (`If-Match`), or during the request 422 the
-    `Idempotency-Key` made an item before, with other values 503, Retry-After DynamoDB gave no
-    answer in time
+    412                the item changed since the client read it (`If-Match`), or during the request
+    422                the `Idempotency-Key` made an item before, with other values
+    503, Retry-After   DynamoDB gave no answer in time
 
 Each item has an `ETag`, which each write changes. Of two deletions with the same `If-Match`, one
 succeeds, and the other gets a 404 or a 412. A `POST` with an `Idempotency-Key` creates one item,
