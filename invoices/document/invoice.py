@@ -103,6 +103,8 @@ class Seller(Party):
     bank_branch: str = field(SingleLine(max_length=100, default=""))
     account_kind: str = field(SingleLine(max_length=20, default=""))
     account_number: str = field(SingleLine(max_length=34, default=""))
+    #: False if the name is only the username, which does not count for the law. Not stored.
+    is_named: bool = True
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,10 @@ class Lack(NamedTuple):
         return bool(self.field) and self.line is None and self.field not in TYPED_FIELDS
 
 
-def missing(
-    seller: Seller, contents: Contents = _NOTHING_TYPED, *, is_named: bool
-) -> Iterator[Lack]:
+def missing(seller: Seller, contents: Contents = _NOTHING_TYPED) -> Iterator[Lack]:
     """The values that the law requires and `contents` lacks; by default, of an empty form.
 
-    Yields nothing if the seller has no country. `is_named` says whether the profile has a name; a
-    username does not count.
+    Yields nothing if the seller has no country.
     """
     country, customer = seller.country, contents.customer
     categories = {line.category for line in contents.lines}
@@ -92,7 +89,7 @@ def missing(
     has_vat_id = _is_vat_id(seller.vat_id, country)
     lines = contents.lines or _NOTHING_TYPED.lines
     lacks_vat_id = not has_vat_id and any(line.vat_rate for line in lines)
-    if country in EU | {"GB", "CH", "JP"} and not is_named:
+    if country in EU | {"GB", "CH", "JP"} and not seller.is_named:
         yield Lack(_("Your name or the name of your business"), "name")
     if country in EU | {"GB", "CH"} and not seller.address:
         yield Lack(_("Your address"), "address")
@@ -147,17 +144,15 @@ def _is_vat_id(text: str, country: str) -> bool:
         return False
 
 
-def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) -> None:
+def check_requirements(contents: Contents, seller: Seller) -> None:
     """Reject an invoice without values that the law of the seller's country requires.
-
-    `is_named`: see `missing`.
 
     Raises:
         ValidationError: the error of a missing value is at its field; that of the profile is at no
             field.
     """
     errors: dict[str, list[object]] = {}
-    for item in missing(seller, contents, is_named=is_named):
+    for item in missing(seller, contents):
         message = (
             _("Your country’s law requires this. Add it to your profile: %(what)s.")
             if item.in_profile

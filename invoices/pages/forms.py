@@ -42,7 +42,7 @@ from invoices.output import einvoices
 from invoices.pages.lineforms import PREFIX, lines_of
 from invoices.store.issuing import check_may_issue, today
 from invoices.store.records import STANDINGS
-from invoices.store.sellers import check_seller, is_named, seller_of
+from invoices.store.sellers import check_seller, seller_of
 
 #: Years of four digits, as in the number of an invoice.
 FIRST_YEAR, LAST_YEAR = 1000, 9999
@@ -98,7 +98,6 @@ class InvoiceForm(RequestIdForm):
         super().__init__(*args, **kwargs)
         self.user, self.profile = user, profile
         self.seller = seller_of(user, profile)
-        self.is_named = is_named(user, profile)
         self.usual_terms = profile.payment_terms or ""
         self.issued_on, self.is_preview = today(user.time_zone), is_preview
         #: The page does not mark these fields as optional, although small invoices may lack them.
@@ -151,7 +150,7 @@ class InvoiceForm(RequestIdForm):
         shown = draw_up(draft, "", self.seller, today(), "")
         return {
             "law_of": country,
-            "required": list(missing(self.seller, draft, is_named=self.is_named)),
+            "required": list(missing(self.seller, draft)),
             "doubts": [self._doubt(*item) for item in asked],
             "einvoice_lacks": list(einvoices.lacks(shown)) if country in EU | {""} else [],
         }
@@ -171,7 +170,7 @@ class InvoiceForm(RequestIdForm):
     @cached_property
     def required_by_law(self) -> list[Lack]:
         """The values that the law of the seller's country requires in an empty form."""
-        return list(missing(self.seller, is_named=self.is_named))
+        return list(missing(self.seller))
 
     def clean(self) -> dict[str, object]:
         """Find all errors of the typed values at once."""
@@ -184,7 +183,7 @@ class InvoiceForm(RequestIdForm):
         self._refuse_if(check_totals, sums)
         if not self.is_preview:
             self._refuse_if(check_may_issue, self.user)
-            self._refuse_if(check_requirements, draft, self.seller, is_named=self.is_named)
+            self._refuse_if(check_requirements, draft, self.seller)
         if not lines_are_valid:
             about_all = self.lines.non_form_errors()
             where = _("Correct the marked fields in the lines below.")

@@ -53,13 +53,9 @@ def delete_seller(account: str, *, write: Transaction) -> None:
 def seller_of(user: AbstractAccount, profile: SellerProfile) -> Seller:
     """The seller of an invoice that `user` issues now."""
     values = {item.name: getattr(profile, item.name, None) or "" for item in fields_of(Seller)}
-    values["name"] = profile.name or user.full_name or user.get_username()
-    return Seller(**values)
-
-
-def is_named(user: AbstractAccount, profile: SellerProfile) -> bool:
-    """Whether the seller has a name for invoices. A username does not count."""
-    return bool(profile.name or user.full_name)
+    name = profile.name or user.full_name
+    values["name"] = name or user.get_username()
+    return Seller(**values, is_named=bool(name))
 
 
 def check_seller(seller: Seller) -> None:

@@ -49,8 +49,8 @@ def plain(*lines: Line, **changes: Any) -> Draft:
     return replace(Draft(Customer("Bob"), lines, "EUR"), **changes)
 
 
-def lacks(draft: Draft, seller: Seller, *, is_named: bool = True) -> set[str]:
-    return {item.field for item in missing(seller, draft, is_named=is_named)}
+def lacks(draft: Draft, seller: Seller) -> set[str]:
+    return {item.field for item in missing(seller, draft)}
 
 
 def of_category(category: str) -> Line:
@@ -82,16 +82,16 @@ ASKED: dict[str, tuple[set[str], set[str]]] = {
 def test_profile_and_invoice_must_have_what_the_country_requires(
     country: str, of_profile: set[str], of_invoice: set[str]
 ) -> None:
-    nobody = Seller("ann", country=country)
+    nobody = Seller("ann", country=country, is_named=False)
     complete = seller(country)
 
-    assert lacks(whole(), nobody, is_named=False) == of_profile
+    assert lacks(whole(), nobody) == of_profile
     assert lacks(plain(), complete) == of_invoice
     # The page shows the same before anything is typed.
-    assert {item.field for item in missing(complete, is_named=True)} == of_invoice
-    assert lacks(plain(), nobody, is_named=False) == of_profile | of_invoice
+    assert {item.field for item in missing(complete)} == of_invoice
+    assert lacks(plain(), nobody) == of_profile | of_invoice
     assert lacks(whole(), complete) == set()
-    check_requirements(whole(), complete, is_named=True)
+    check_requirements(whole(), complete)
 
 
 @pytest.mark.parametrize("country", IDS)

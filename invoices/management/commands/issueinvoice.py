@@ -20,7 +20,7 @@ from invoices.document.invoice import (
 from invoices.document.requirements import check_requirements, marked_if_reduced
 from invoices.management.base import InvoiceCommand, errors_about, repeatable, request_id_of
 from invoices.store.issuing import REQUEST_ID, check_may_issue, issue_invoice
-from invoices.store.sellers import check_seller, is_named, profile_of, seller_of
+from invoices.store.sellers import check_seller, profile_of, seller_of
 
 _SHORT = {"customer_name": "customer", "customer_address": "address"}
 _OPTIONS = {name: f"--{_SHORT.get(name, name).replace('_', '-')}" for name in TYPED_FIELDS}
@@ -77,12 +77,11 @@ class Command(InvoiceCommand):
     def handle(self, *args: object, **options: Any) -> None:
         request_id = request_id_of(options, REQUEST_ID.clean)
         user = find_user(options["user"])
-        profile = profile_of(user.pk)
-        seller = seller_of(user, profile)
+        seller = seller_of(user, profile_of(user.pk))
         check_may_issue(user)
         check_seller(seller)
         draft = _draft(options, seller.country)
-        check_requirements(draft, seller, is_named=is_named(user, profile))
+        check_requirements(draft, seller)
         language = draft.customer.language_or(language_of(user) or DEFAULT_LANGUAGE)
         # `issue_invoice` checks the dates, because a repeated request may be older than today.
         with (
