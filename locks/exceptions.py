@@ -36,13 +36,8 @@ class LockTaken(LockError):
     owner: str
     lease_seconds: float
 
-    @property
-    def for_ever(self) -> bool:
-        """Whether the lock is a claim, which never expires."""
-        return math.isinf(self.lease_seconds)
-
     def __str__(self) -> str:
-        how = "claimed for good" if self.for_ever else "held"
+        how = "claimed for good" if math.isinf(self.lease_seconds) else "held"
         owner = printable(self.owner) or "an unknown process"
         return f"The lock {self.name!r} is {how} by {owner}."
 
