@@ -202,12 +202,8 @@ def _mail_backend() -> tuple[str, str]:
 
 
 @register(Tags.security, deploy=True)
-def check_settings(app_configs: object, **kwargs: object) -> list[CheckMessage]:
+def check_settings(app_configs: object, **kwargs: object) -> Iterator[CheckMessage]:
     """Finds settings that are missing in production."""
-    return list(_missing_in_production())
-
-
-def _missing_in_production() -> Iterator[CheckMessage]:
     if not settings.ACCOUNTS_SITE_ORIGIN:
         text = "No mail can be sent: the origin of mailed links is not configured."
         hint = "Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com."

@@ -180,17 +180,16 @@ def partitions(queues: Iterable[str] = ()) -> list[str]:
     Raises:
         UnknownQueue: no `TaskBackend` has the queue.
     """
-    wanted = {*queues}
+    wanted = {*queues} or {*all_queues()}
+    for queue in sorted(wanted.difference(all_queues())):
+        raise UnknownQueue(queue)
     found = {
-        (queue, shard)
+        partition_of(queue, shard)
         for backend in own_backends()
-        for queue in backend.queues
-        if queue in wanted or not wanted
+        for queue in wanted & backend.queues
         for shard in range(backend.options["SHARDS"])
     }
-    for queue in sorted(wanted - {queue for queue, _shard in found}):
-        raise UnknownQueue(queue)
-    return sorted(partition_of(*place) for place in found)
+    return sorted(found)
 
 
 def all_queues() -> list[str]:

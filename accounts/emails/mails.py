@@ -63,9 +63,10 @@ class _Mail(mail.EmailMessage):
 def deliver(kind: str, to: str, language: str | None, **context: object) -> None:
     """Send the mail `templates/accounts/mail/<kind>.txt` now.
 
-    The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail begins with
-    a greeting, and subject and last line name the site by `ACCOUNTS_SITE_NAME`. An address to which
-    no mail can be sent gets none; the log says so without the address.
+    The templates get `context`, `site` (the host of `ACCOUNTS_SITE_ORIGIN`) and `days`, for which a
+    link is valid. The mail begins with a greeting, and subject and last line name the site by
+    `ACCOUNTS_SITE_NAME`. An address to which no mail can be sent gets none; the log says so without
+    the address.
 
     Raises:
         ImproperlyConfigured: `ACCOUNTS_SITE_ORIGIN` is not set.
@@ -77,7 +78,8 @@ def deliver(kind: str, to: str, language: str | None, **context: object) -> None
     name = settings.ACCOUNTS_SITE_NAME or host
     with translation.override(language):
         subject = render_to_string(f"accounts/mail/{kind}_subject.txt", {"site": name})
-        body = render_to_string(f"accounts/mail/{kind}.txt", context | {"site": host})
+        context |= {"site": host, "days": links.VALID_DAYS}
+        body = render_to_string(f"accounts/mail/{kind}.txt", context)
         hello = gettext("Hello,")
         signature = host if name == host else f"{name}, {host}"
         text = f"{hello}\n\n{body.strip()}\n\n{signature}\n"
@@ -143,7 +145,7 @@ def confirm(pk: str, language: str | None) -> None:
     user = account_model().get_or_none(pk)
     if user is not None and not user.is_confirmed:
         link = url("email_confirm", links.confirmation_token(user))
-        deliver("confirm", user.email, language, link=link, days=links.VALID_DAYS)
+        deliver("confirm", user.email, language, link=link)
 
 
 def send_email_change(user: AbstractAccount, *, write: Transaction | None = None) -> None:
@@ -157,8 +159,7 @@ def confirm_change(pk: str, language: str | None) -> None:
     user = account_model().get_or_none(pk)
     if user is not None and user.awaited_email:
         link = url("email_change_confirm", links.change_token(user))
-        days = links.VALID_DAYS
-        deliver("email_change_confirm", user.awaited_email, language, link=link, days=days)
+        deliver("email_change_confirm", user.awaited_email, language, link=link)
 
 
 def send_sign_up_link(address: str, key: str | None) -> None:
@@ -176,7 +177,7 @@ def sign_up(address: str, key: str | None, language: str | None) -> None:
         kind, link = "signup_known", url("password_reset")
     else:
         kind, link = "signup_link", url("signup_confirm", links.make(links.SIGN_UP, key))
-    deliver(kind, address, language, link=link, days=links.VALID_DAYS)
+    deliver(kind, address, language, link=link)
 
 
 # Forgotten passwords and usernames. The page enqueues one mail to any address. Only the owner of
@@ -201,7 +202,7 @@ def reset(address: str, language: str | None) -> None:
         return
     link = url("password_reset_confirm", urlsafe_base64_encode(force_bytes(user.pk)), token)
     language = language_of(user) or language
-    deliver("reset", user.email, language, link=link, days=links.VALID_DAYS)
+    deliver("reset", user.email, language, link=link)
 
 
 def send_reminder(address: str) -> None:

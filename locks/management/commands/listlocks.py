@@ -51,9 +51,8 @@ def _as_json(lock: LockView, at: datetime) -> str:
         "fencingToken": lock.fence,
         "renewedAt": lock.renewed_at and lock.renewed_at.isoformat(timespec="milliseconds"),
     }
-    text = json.dumps(shown, ensure_ascii=False)
-    # The line may be printed to a terminal, which control characters could affect.
-    return "".join(item if item.isprintable() else json.dumps(item)[1:-1] for item in text)
+    # In ASCII: the line may be printed to a terminal, which control characters could affect.
+    return json.dumps(shown)
 
 
 def _rounded_age(lock: LockView, at: datetime) -> float | None:
