@@ -1,7 +1,7 @@
 """The table `reports`: what `storereport` stored. The audit log is `dynamo.admin`'s.
 
 reports
-    kind (S)                            survey, checkguards or checkinvoices
+    kind (S)                            statistics, guards or invoices
     result (S)                          the report as JSON
     startedAt, endedAt (S)              when the work began and ended, UTC
     storedBy (S)                        which user and host stored it

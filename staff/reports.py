@@ -245,21 +245,19 @@ def _cut(text: str) -> str:
 
 @dataclass(frozen=True)
 class ReportKind:
-    """A kind of report: its name in the command, and its key in the table and in URLs."""
+    """A kind of report, under one name in the command, in the table and in URLs."""
 
     name: str
-    key: str
     title: object
     work: Callable[[Progress], Result]
 
 
 _ALL = (
-    ReportKind("statistics", "survey", _("Statistics"), statistics),
-    ReportKind("guards", "checkguards", _("Guard check"), guards),
-    ReportKind("invoices", "checkinvoices", _("Invoice check"), invoices),
+    ReportKind("statistics", _("Statistics"), statistics),
+    ReportKind("guards", _("Guard check"), guards),
+    ReportKind("invoices", _("Invoice check"), invoices),
 )
 KINDS = {kind.name: kind for kind in _ALL}
-BY_KEY = {kind.key: kind for kind in _ALL}
 
 
 # Stored reports ----------------------------------------------------------------------------------
@@ -269,7 +267,7 @@ def make_report(kind: ReportKind, *, by: str, progress: Progress) -> Report:
     """Do the work. `by` says which user and host do it. Has the costs and errors of `kind.work`."""
     started_at = _now()
     result = json.dumps(kind.work(progress), ensure_ascii=False)
-    return Report(kind.key, result=result, started_at=started_at, ended_at=_now(), stored_by=by)
+    return Report(kind.name, result=result, started_at=started_at, ended_at=_now(), stored_by=by)
 
 
 def _now() -> str:
@@ -290,14 +288,14 @@ def store(report: Report) -> None:
         | (Report.started_at > wrong_clock)
     )
     with Transaction() as write:
-        write.put(report, older, otherwise=NewerReport(str(BY_KEY[report.kind].title)))
+        write.put(report, older, otherwise=NewerReport(str(KINDS[report.kind].title)))
 
 
 class LastReport:
     """The last report of a kind. If none is stored, `result` is None."""
 
     def __init__(self, kind: ReportKind, item: Item | None) -> None:
-        report = Report.from_raw_data(item or {"kind": {"S": kind.key}})
+        report = Report.from_raw_data(item or {"kind": {"S": kind.name}})
         self.kind, self.stored_by = kind, report.stored_by or ""
         self.started_at = _time(report.started_at)
         self.ended_at = _time(report.ended_at)
@@ -345,7 +343,7 @@ class LastReport:
 
 def last_reports(*kinds: ReportKind) -> list[LastReport]:
     """Costs 1 request, and 2 read units per 4 KB of each report."""
-    items = read_together([Report(kind.key) for kind in kinds])
+    items = read_together([Report(kind.name) for kind in kinds])
     return [LastReport(kind, item) for kind, item in zip(kinds, items, strict=True)]
 
 

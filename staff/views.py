@@ -29,7 +29,7 @@ from invoices.pages.base import LongPageMixin, OwnInvoicesMixin, shown_pdf
 from invoices.pages.views import InvoiceListView
 from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, registry
-from staff.reports import BY_KEY, last_reports
+from staff.reports import KINDS, last_reports
 
 #: The `staff.sites.StaffSite`.
 SITE: Any = admin.site
@@ -43,9 +43,9 @@ class ReportView(TemplateView):
     template_name = "staff/report.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, object]:
-        if kwargs["kind"] not in BY_KEY:
+        if kwargs["kind"] not in KINDS:
             raise Http404
-        [report] = last_reports(BY_KEY[kwargs["kind"]])
+        [report] = last_reports(KINDS[kwargs["kind"]])
         return super().get_context_data(report=report, **kwargs)
 
 

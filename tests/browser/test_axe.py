@@ -216,6 +216,6 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(
     invoices = f"/admin/accounts/user/{bob.pk}/invoices/{DAY.year}-000001/"
     found = seen(visitor, [*addresses, invoices, "/admin/lock/?name=nightly"], in_both=in_both)
 
-    visitor.goto("/admin/runs/survey/")
+    visitor.goto("/admin/runs/statistics/")
     visitor.get_by_text("The numbers as a table").click()
     assert found + faults(visitor) == []

@@ -46,7 +46,7 @@ def test_staff_find_and_deactivate_an_account_break_a_lock_and_read_the_audit_lo
     expect(page.get_by_text("Deactivated the account: “bob”")).to_be_visible()
     assert not User.get(bob.pk).is_active
 
-    page.goto("/admin/runs/survey/")
+    page.goto("/admin/runs/statistics/")
     expect(page.get_by_text("manage.py storereport statistics")).to_be_visible()
     stored_report("statistics")
     page.reload()

@@ -229,7 +229,7 @@ ROWS = {
     # Without the name of one.
     "admin:lock": staff(404, 404),
     "admin:record": staff(200),
-    "admin:run": staff(200, 405, "checkguards"),
+    "admin:run": staff(200, 405, "guards"),
 }
 
 

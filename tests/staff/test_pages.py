@@ -209,7 +209,7 @@ def test_a_page_shows_what_its_row_says(
     [
         *(f"/admin/record/?month={month}" for month in ("2026-13", "2026", "on%23x", "")),
         *(f"/admin/lock/?name={name}" for name in ("", "never", "x" * 3000)),
-        *("/admin/runs/format-disks/", "/admin/runs/guards/"),
+        *("/admin/runs/format-disks/", "/admin/runs/checkguards/"),
     ],
 )
 def test_an_address_that_names_nothing_is_not_found(client: Any, path: str) -> None:

@@ -40,7 +40,7 @@ def last() -> LastReport:
 
 def put_report(**values: str) -> None:
     """Store a guard report with these attributes, as another version or clock would."""
-    put_item(Report.table(), kind="checkguards", **values)
+    put_item(Report.table(), kind="guards", **values)
 
 
 def orphan(name: str) -> None:
@@ -55,20 +55,17 @@ def found_by(name: str) -> Any:
 # The command --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [("guards", "checkguards"), ("invoices", "checkinvoices"), ("statistics", "survey")],
-)
-def test_a_report_is_stored_and_its_page_shows_when_and_by_whom(name: str, path: str) -> None:
+@pytest.mark.parametrize("name", KINDS)
+def test_a_report_is_stored_and_its_page_shows_when_and_by_whom(name: str) -> None:
     client = let_in(make_staff())
-    page = Page(client.get(f"/admin/runs/{path}/"))
+    page = Page(client.get(f"/admin/runs/{name}/"))
     assert "No report is stored yet." in page.text
     assert f"manage.py storereport {name}" in page.text
 
     out, err, code = run("storereport", name)
 
     assert (out.startswith("The report is stored."), err, code) == (True, "", 0)
-    text = Page(client.get(f"/admin/runs/{path}/")).text
+    text = Page(client.get(f"/admin/runs/{name}/")).text
     assert "Stored 0\xa0minutes ago by" in text
     assert f"@{socket.gethostname()}" in text
     assert "Check that a worker runs." not in text
@@ -183,7 +180,7 @@ def test_a_report_says_its_age_and_how_long_it_took() -> None:
         storedBy="fay",
     )
 
-    text = Page(let_in(make_staff()).get("/admin/runs/checkguards/")).text
+    text = Page(let_in(make_staff()).get("/admin/runs/guards/")).text
 
     assert "ago by fay" in text
     assert "It took 10\xa0s." in text
@@ -211,7 +208,7 @@ def test_the_report_of_guards_has_what_checkguards_finds() -> None:
     assert found["unusable_example"] == {"pk": bob.pk, "attribute": "email"}
     assert (found["users"], last().is_wrong) == (1, True)
     assert stored_items() == before
-    text = Page(let_in(make_staff()).get("/admin/runs/checkguards/")).text
+    text = Page(let_in(make_staff()).get("/admin/runs/guards/")).text
     assert "userName#nobody" in text
     assert "manage.py checkguards --repair" in text
 
@@ -224,7 +221,7 @@ def test_the_first_of_many_findings_are_shown_and_the_others_counted() -> None:
 
     orphaned = found["findings"]["orphaned"]
     assert (len(orphaned["shown"]), orphaned["more"], found["wrong"]) == (50, 5, 55)
-    page = Page(let_in(make_staff()).get("/admin/runs/checkguards/"))
+    page = Page(let_in(make_staff()).get("/admin/runs/guards/"))
     assert "And 5 more." in page.text
 
 
@@ -241,7 +238,7 @@ def test_the_report_of_invoices_has_a_gap_and_a_state_without_its_credit_note() 
     [damage] = found["damaged"]["shown"]
     assert damage["gaps"] == {"shown": ["1"], "more": 0}
     assert damage["credits"] == {"shown": [second.label], "more": 0}
-    shown = Page(let_in(make_staff()).get("/admin/runs/checkinvoices/")).text
+    shown = Page(let_in(make_staff()).get("/admin/runs/invoices/")).text
     assert first.series in shown
     assert f"do not name each other: {second.label}" in shown
 
@@ -269,7 +266,7 @@ def test_statistics_count_accounts_counters_locks_and_uploads(requests_sent: Req
     assert found["counters"]["shown"] == [{"name": "tickets", "value": 2}]
     assert [name["name"] for name in found["locks"]["shown"]] == ["nightly", "import"]
     requests_sent.clear()
-    response = client.get("/admin/runs/survey/")
+    response = client.get("/admin/runs/statistics/")
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems"]
     text = " ".join(Page(response).text.split()).replace("\xa0", " ")
     for part in (
@@ -295,10 +292,10 @@ def test_statistics_say_whether_a_process_works_on_the_oldest_unfinished_upload(
     ):
         put_item("uploads", key="s3://b/old", **old, **lease)
         assert found_by("statistics")["uploads"]["oldest_unfinished"]["url"] == "s3://b/old"
-        assert text in Page(client.get("/admin/runs/survey/")).text
+        assert text in Page(client.get("/admin/runs/statistics/")).text
     put_item("uploads", key="s3://b/damaged", state="uploading", updatedAt="2025 or so")
     found_by("statistics")
-    assert "s3://b/damaged" in Page(client.get("/admin/runs/survey/")).text
+    assert "s3://b/damaged" in Page(client.get("/admin/runs/statistics/")).text
 
 
 def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:

@@ -186,7 +186,7 @@ def test_a_stored_report_is_shown_and_replaced_by_the_next(stored: Stored) -> No
     assert (before.stored_by, before.is_wrong) == ("fay", False)
     assert before.result is not None
     assert before.result["users"] == 8
-    page = let_in(User.get(stored.pk("fay"))).get("/admin/runs/checkguards/").content.decode()
+    page = let_in(User.get(stored.pk("fay"))).get("/admin/runs/guards/").content.decode()
     assert "<bdi>fay</bdi>" in page
 
     after = stored_report("guards")
