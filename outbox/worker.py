@@ -238,7 +238,7 @@ class Worker:
             for item in TaskItem.query(
                 partition,
                 due,
-                damaged=self._leave_out,
+                damaged=lambda _stored, error: self._log_once("A task is left out: %s", str(error)),
                 page_size=FOUND_PER_SHARD,
                 consistent_read=is_consistent,
             ):
@@ -253,9 +253,6 @@ class Worker:
         if waiting == FOUND_PER_SHARD and not self._only_deferred:
             self._is_full = True
         return found
-
-    def _leave_out(self, _stored: Item, error: DamagedItem) -> None:
-        self._log_once("A task is left out: %s", str(error))
 
     def _waiting(self, found: list[TaskItem], is_consistent: bool) -> Iterator[TaskItem]:
         """The tasks to claim, by priority, and then shard by shard.

@@ -152,18 +152,14 @@ class _Dispatcher:
             if not self._running and (self._stop.is_set() or is_done):
                 return
             try:
-                event = self._events.get(timeout=self._timeout())
+                left = math.inf if self._stop.is_set() else self._held.next_look_at - now()
+                event = self._events.get(timeout=max(0.0, min(TICK_SECONDS, left)))
             except Empty:
                 continue
             if isinstance(event, int):
                 self._on_bytes(event)
             else:
                 yield from self._end(*event)
-
-    def _timeout(self) -> float:
-        if self._stop.is_set():
-            return TICK_SECONDS
-        return max(0.0, min(TICK_SECONDS, self._held.next_look_at - now()))
 
     def _draw(self) -> Iterator[Result]:
         """Start as many sources as there is room for. Yields those that cannot be started."""
