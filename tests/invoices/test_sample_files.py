@@ -21,9 +21,10 @@ def parts_of(pdf: bytes) -> tuple[list[str], list[bytes]]:
 
 @pytest.mark.parametrize(("name", "invoice"), SAMPLES.items(), ids=SAMPLES)
 def test_a_sample_is_up_to_date_and_valid(name: str, invoice: Invoice) -> None:
-    stored = path_of(name).read_bytes()
+    stored, made = path_of(name).read_bytes(), render(invoice)
 
-    assert parts_of(stored) == parts_of(render(invoice))
+    # Other versions of the fonts make other bytes.
+    assert stored == made or parts_of(stored) == parts_of(made)
     # The XML follows the standard: see test_einvoices.py.
     assert parts_of(stored)[1] == [as_xml(invoice)]
     assert len(stored) < LARGEST
