@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from django.apps import apps
-from django.contrib.auth import get_user_model
+from django.contrib.auth import authenticate, get_user_model
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.base_user import BaseUserManager
 from django.contrib.auth.forms import PasswordChangeForm
@@ -348,6 +348,28 @@ def test_a_sign_in_is_recorded_without_another_version(joins: bool) -> None:
     with pytest.raises(Clerk.Stale):
         ann.record_sign_in()
     assert ann.pk not in stored()
+
+
+def test_a_refused_sign_in_takes_the_same_work_whether_or_not_the_user_exists(
+    requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dynamo.auth.backends.get_user_model", lambda: Clerk)
+    make()
+    hashed: list[str] = []
+    encode = Outdated.encode
+
+    def counted(hasher: Outdated, password: str, *options: Any) -> Any:
+        hashed.append(password)
+        return encode(hasher, password, *options)
+
+    monkeypatch.setattr(Outdated, "encode", counted)
+    for who in ("ann", "nobody"):
+        requests_sent.clear()
+
+        assert authenticate(username=who, password="wrong") is None
+
+        assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert hashed == ["wrong", "wrong"]
 
 
 def test_an_outdated_hash_is_upgraded_once_for_sign_ins_at_once(

@@ -23,7 +23,7 @@ from invoices.store.lists import all_invoices
 from invoices.store.settlement import mark_paid
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
-from tests.faults.kinds import DropReply
+from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import issued
 from tests.invoices.forms import NEW, typed
@@ -261,6 +261,22 @@ def test_a_change_can_be_sent_twice_and_an_outdated_page_changes_nothing(
     assert outdated.value("name") == "D"
     assert "Stored now: Carol" in outdated.errors["name"]
     assert names(ann.pk) == ["Carol"]
+
+
+@pytest.mark.parametrize("page", ["", "delete/"])
+def test_a_customer_that_changes_during_the_request_stays_as_it_is_then(
+    client: Client, ann: User, proxy: FaultProxy, page: str
+) -> None:
+    item = added(ann.pk)
+    address = f"{BOOK}{item.id}/{page}"
+    form = form_values(client, address)
+    operation = "DeleteItem" if page else "UpdateItem"
+    proxy.plan(operation, Meanwhile(lambda: item.change(name="Dan")))
+
+    refused = Page(client.post(address, form | ({} if page else {"name": "Carol"})))
+
+    assert "was changed after this page was opened, so nothing was done" in refused.errors[""][0]
+    assert names(ann.pk) == ["Dan"]
 
 
 def test_a_customer_of_an_invoice_is_saved_unless_the_address_book_has_it(

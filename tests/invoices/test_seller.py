@@ -12,6 +12,8 @@ from accounts.services import delete
 from invoices.models import SELLER_VALUES, SellerProfile
 from invoices.store.sellers import open_profile, profile_of
 from tests.factories import make_user
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import sell_as
 from tests.items import scanned
 from tests.pages import Page, arrive, form_values, meanwhile
@@ -158,6 +160,19 @@ def test_a_page_that_another_tab_changed_is_refused_and_can_be_sent_again(
     for _time in range(2):  # the second one as after a lost answer
         assert client.post(SELLER, again).status_code == 302
     assert (profile_of(ann.pk).name, profile_of(ann.pk).tax_number) == ("Ann Ltd", "12")
+
+
+def test_a_seller_that_changes_during_the_request_stays_as_it_is_then(
+    client: Client, ann: User, proxy: FaultProxy
+) -> None:
+    client.post(SELLER, form_values(client, SELLER, name="Ann Ltd", country=""))
+    shown = form_values(client, SELLER, tax_number="12", country="")
+    proxy.plan("UpdateItem", Meanwhile(lambda: profile_of(ann.pk).change(name="Eve Ltd")))
+
+    page = Page(client.post(SELLER, shown))
+
+    assert "The seller was changed after this page was opened" in page.errors[""][0]
+    assert (profile_of(ann.pk).name, profile_of(ann.pk).tax_number) == ("Eve Ltd", None)
 
 
 # Requests -----------------------------------------------------------------------------------------
