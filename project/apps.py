@@ -11,9 +11,8 @@ class ProjectConfig(AppConfig):
         if settings.SECRET_KEY_PARAMETER:
             parameters.load_keys()
         if settings.METRICS_TOKEN:
-            from project import (
-                metrics,
-            )  # imported here, because nothing else needs prometheus-client
+            # Imported here, because nothing else needs prometheus-client.
+            from project import metrics
 
             metrics.listen()
         logs.capture_python_messages()

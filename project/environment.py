@@ -152,9 +152,8 @@ def _is_endpoint(value: str) -> bool:
 
 
 def has_phone_numbers(region: str) -> bool:
-    from phonenumbers import (
-        SUPPORTED_REGIONS,
-    )  # imported here, because the setting is empty by default
+    # Imported here, because the setting is empty by default.
+    from phonenumbers import SUPPORTED_REGIONS
 
     return region in SUPPORTED_REGIONS
 

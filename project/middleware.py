@@ -90,9 +90,8 @@ class MetricsMiddleware(MiddlewareMixin):
         is_asked = request.path_info == "/metrics"
         if not is_asked or not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
             return None
-        from project import (
-            metrics,
-        )  # imported here, because prometheus-client is not needed without a token
+        # Imported here, because prometheus-client is not needed without a token.
+        from project import metrics
 
         return metrics.shown()
 

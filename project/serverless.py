@@ -151,10 +151,8 @@ def run_command(event: dict[str, Any], context: Context) -> str:
     Raises:
         CommandFailed: with the one line that the command would print on a terminal.
     """
-    from django.core.management import (
-        CommandError,
-        call_command,
-    )  # imported here, because pages need no commands
+    # Imported here, because pages need no commands.
+    from django.core.management import CommandError, call_command
 
     request_id.set(context.aws_request_id)
     name = event.get("command")

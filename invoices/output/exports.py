@@ -52,13 +52,9 @@ PART_BYTES = 8 * 1024 * 1024
 State = Literal["preparing", "ready", "failed", "late"]
 
 
-def _make_s3() -> object:
-    # S3 refuses links of the older version for some objects.
-    return endpoints.client("s3", Config(signature_version="s3v4"))
-
-
-#: The client that signs links. It sends no requests.
-_s3: PerProcess[Any] = PerProcess(_make_s3)
+#: The client that signs links. It sends no requests. S3 refuses links of the older version for some
+#: objects.
+_s3 = PerProcess(lambda: endpoints.client("s3", Config(signature_version="s3v4")))
 _cache = cast(DynamoCache, default_cache)
 
 
@@ -108,7 +104,7 @@ def pieces_of(export: Export, user: AbstractAccount) -> Iterator[bytes]:
 def start(export: Export) -> str:
     """Start an export, unless it is running already. Returns the id of its task.
 
-    Costs up to 4 requests, 1 read unit and 5 write units.
+    Costs up to 4 requests, 2 read units and 5 write units.
 
     Raises:
         RequestIdReused: another export of the account may be running.

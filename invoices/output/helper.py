@@ -108,9 +108,8 @@ class _Helper:
         return result
 
     def _start(self) -> subprocess.Popen[bytes]:
-        from multiprocessing.connection import (
-            Pipe,
-        )  # imported here, because most processes need no helper
+        # Imported here, because most processes need no helper.
+        from multiprocessing.connection import Pipe
 
         # Typst would use all cores.
         env = {"PYTHONPATH": os.pathsep.join(sys.path), "RAYON_NUM_THREADS": "1"}
