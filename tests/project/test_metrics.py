@@ -31,7 +31,7 @@ from tests.invoice_factories import issued, new_account
 from tests.outbox import functions
 from tests.requests import Requests
 from uploads.run import upload_files
-from uploads.sources import Destination, Unusable
+from uploads.sources import Destination, Result
 
 TOKEN = "a-token-of-the-tests-and-of-nobody-else"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -245,7 +245,7 @@ def test_each_app_counts_what_it_does(rise: Rise) -> None:
     assert rise("locks_wait_seconds_count", outcome="taken") == 1
     assert rise("locks_lost_total", reason="late") == 1
 
-    unusable = Unusable("a", "it is a loop of links")
+    unusable = Result("a", "", "failed", 0, "it is a loop of links")
     upload_files([unusable], Destination.parse("s3://bucket/logs"), on_result=print)
     assert rise("uploads_files_total", outcome="failed") == 1
     assert rise("uploads_bytes_total") == 0
