@@ -161,6 +161,7 @@ def test_while_an_export_of_the_account_may_be_running_no_other_one_starts(
     assert started(browser, ZIP) not in {first, second}
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_start_without_a_reply_is_continued_by_the_next_one(
     browser: Client, proxy: FaultProxy
 ) -> None:
