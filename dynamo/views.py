@@ -287,7 +287,7 @@ class DeleteMixin(UpdateMixin[M, F]):
 # The partition, of the table or of `index`, whose items a view has.
 class PartitionMixin(_View):
     index: Any = None
-    partition: object = None
+    partition: Any = None  # a subclass may have a property
 
     def get_partition(self) -> object:
         """The partition to which the view is limited; None if there is none.
