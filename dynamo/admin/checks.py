@@ -27,9 +27,10 @@ from dynamo.model.references import Reference
 #: that this ModelAdmin lacks have none either.
 NOT_ASKED = {
     "": """
-        checks_class filter_horizontal filter_vertical formfield_for_foreignkey
-        formfield_for_manytomany get_field_queryset get_inlines get_prepopulated_fields
-        get_sortable_by lookup_allowed prepopulated_fields sortable_by to_field_allowed
+        checks_class delete_confirmation_max_display filter_horizontal filter_vertical
+        formfield_for_foreignkey formfield_for_manytomany get_field_queryset get_inlines
+        get_prepopulated_fields get_sortable_by lookup_allowed prepopulated_fields sortable_by
+        to_field_allowed
     """,
     "Each Reference has a look-up, the list of its model: set search_fields there.": """
         autocomplete_fields get_autocomplete_fields
