@@ -150,13 +150,13 @@ def _is_done(row: Item | None) -> bool:
 
 
 def forget(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
-    """Delete the rows of these keys without an object, and their parts. Yields the deleted keys.
+    """Delete the rows of these keys without an object. Yields the deleted keys.
 
-    A row is kept if a process works on it, if it changes meanwhile, or if it cannot be read. If a
-    process takes the row over while the parts are removed, it begins its upload again. Costs for
-    each key 1 read unit, 1 write unit, 2 requests to S3 and 1 for each upload that is aborted; for
-    each process that a row names, 1 read unit per second until it is known whether it is gone, at
-    most one lease.
+    The parts of an unfinished upload are removed as well. A row is kept if a process works on it,
+    if it changes meanwhile, or if it cannot be read. If a process takes the row over while the
+    parts are removed, it begins its upload again. Costs for each key 1 read unit, 1 write unit, 2
+    requests to S3 and 1 for each upload that is aborted; for each process that a row names, 1 read
+    unit per second until it is known whether it is gone, at most one lease.
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
@@ -171,7 +171,9 @@ def forget(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
             # The row is read first: the object exists before the row is done.
             if row is None or not _is_free(row, gone) or s3.head(bucket, key) is not None:
                 continue
-            for upload_id in s3.list_uploads(bucket, key):
+            # If the row is done, uploads of its key belong to other programs.
+            unfinished = [] if row.state == DONE else s3.list_uploads(bucket, key)
+            for upload_id in unfinished:
                 s3.abort_upload(bucket, key, upload_id)
             if claims.delete_unchanged(row):
                 yield key

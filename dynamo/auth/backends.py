@@ -101,7 +101,7 @@ class UserBackend(_Base):
 
 
 class RemoteUserBackend(UserBackend, _RemoteUserBackend):
-    """Django's backend for users whom the web server signs in; permissions as in `UserBackend`.
+    """Django's backend for users that the web server signs in; permissions as in `UserBackend`.
 
     `create_unknown_user`, `clean_username` and `configure_user` work as in Django. A new user has
     no password, and an email address only if that is its USERNAME_FIELD.

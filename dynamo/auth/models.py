@@ -142,7 +142,7 @@ class AbstractUser(AbstractBaseUser):
         max_length=USERNAME_MAX_LENGTH,
         validators=[clean_new_username],
     )
-    # Forms require it because of REQUIRED_FIELDS. Users whom a proxy signs in may lack it.
+    # Forms require it because of REQUIRED_FIELDS. Users that a proxy signs in may lack it.
     email = TextAttribute(
         djangos_lazy("email address"),
         max_length=EMAIL_MAX_LENGTH,

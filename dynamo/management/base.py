@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TextIO, TypeVar
 
 from django.conf import settings
@@ -172,6 +173,14 @@ def up_to(most: float) -> Callable[[str], int]:
 
 #: The type of an argument that is an integer of at least 1.
 positive = up_to(math.inf)
+
+
+def seconds(text: str) -> float:
+    """The type of an argument that is a number of seconds: at least 0, and finite."""
+    with suppress(ValueError):
+        if 0 <= float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
 
 
 def unreadable(kind: str, keys: Sequence[str]) -> CommandError:

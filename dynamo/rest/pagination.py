@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from rest_framework import pagination
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -15,7 +16,10 @@ from dynamo.model.pages import Page
 
 
 class CursorPagination(pagination.CursorPagination):
-    """Pages by the signed cursors of `Model.page`: `?cursor=`, and `next` in the answer."""
+    """Pages by the signed cursors of `Model.page`: `?cursor=`, and `next` in the answer.
+
+    `page_size`, `page_size_query_param` and `max_page_size` are the framework's.
+    """
 
     page_size = api_settings.PAGE_SIZE or 50
 
@@ -25,9 +29,14 @@ class CursorPagination(pagination.CursorPagination):
     def paginate_queryset(
         self, queryset: object, request: Request, view: Any = None
     ) -> list[Model]:
+        if self.ordering != pagination.CursorPagination.ordering:
+            raise ImproperlyConfigured(
+                f"{type(self).__name__}.ordering changes nothing: the sort key orders a list. For "
+                "the other direction, set descending = True in the view."
+            )
         after = request.query_params.get(self.cursor_query_param) or None
         try:
-            self._page = view.get_page(after=after, limit=self.page_size)
+            self._page = view.get_page(after=after, limit=self.get_page_size(request))
         except BadCursor as error:
             raise NotFound(str(error)) from error
         self._url = request.build_absolute_uri()

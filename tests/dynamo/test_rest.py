@@ -400,6 +400,20 @@ def test_lists_are_pages_with_cursors(
     assert api.get(f"{url}?cursor=wrong").status_code == 404
 
 
+def test_a_client_chooses_the_size_of_a_page_up_to_the_most() -> None:
+    for number in range(4):
+        player(number)
+    options = {"page_size": 1, "page_size_query_param": "size", "max_page_size": 3}
+    own = type(
+        "Own", (Players,), {"pagination_class": type("P", (rest.CursorPagination,), options)}
+    )
+    view = own.as_view({"get": "list"})
+
+    for asked, shown in (("", 1), ("?size=2", 2), ("?size=9", 3), ("?size=x", 1)):
+        answer = view(APIRequestFactory().get(f"/{asked}"))
+        assert len(answer.data["results"]) == shown
+
+
 def test_several_refusals_without_a_field_are_the_answer_of_the_first_kind(api: APIClient) -> None:
     class Overtaken(Players):
         def perform_create(self, serializer: Any) -> None:
@@ -552,6 +566,9 @@ def test_what_would_be_ignored_is_refused() -> None:
         view = type("Wrong", (Players,), wrong).as_view({"get": "list"})
         with pytest.raises(ImproperlyConfigured, match="CursorPagination"):
             view(request)
+    ordered = type("Ordered", (rest.CursorPagination,), {"ordering": "name"})
+    with pytest.raises(ImproperlyConfigured, match="ordering changes nothing"):
+        type("Wrong", (Players,), {"pagination_class": ordered}).as_view({"get": "list"})(request)
     filters: Any = type(
         "Filters", (), {"filter_queryset": lambda _self, _request, found, _view: [*found]}
     )

@@ -252,6 +252,18 @@ def test_files_of_lost_objects_are_uploaded_again(
     assert report(bucket) == ({"rows": 3, "objects": 2, **found}, 1)
 
 
+def test_an_upload_of_another_program_continues_while_the_row_of_a_lost_object_is_deleted(
+    bucket: str, s3: Any
+) -> None:
+    add_row(bucket, "logs/lost")
+    s3.create_multipart_upload(Bucket=bucket, Key="logs/lost")
+
+    assert list(forget(Destination(bucket, "logs"), ["logs/lost"])) == ["logs/lost"]
+
+    left = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    assert [item["Key"] for item in left] == ["logs/lost"]
+
+
 @pytest.mark.parametrize("data", [b"contents", b"other"], ids=["the same", "another"])
 def test_a_row_that_changes_while_its_object_is_looked_for_is_not_deleted(
     bucket: str, stored: Any, s3_proxy: S3Proxy, proxy: FaultProxy, data: bytes

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand, argument
+from dynamo.management.base import DynamoCommand, argument, seconds
 from locks.exceptions import LeaseLost, LockTaken
 from locks.leases import Lease
 from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
@@ -65,20 +65,20 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--wait",
             metavar="S",
-            type=float,
+            type=seconds,
             help="how many seconds to wait for the lock; default: one lease and one poll",
         )
         parser.add_argument(
             "--lease",
             metavar="S",
-            type=float,
+            type=seconds,
             default=LEASE_SECONDS,
             help=f"how many seconds others wait if we crash, default {LEASE_SECONDS:g}",
         )
         parser.add_argument(
             "--grace",
             metavar="S",
-            type=float,
+            type=seconds,
             default=GRACE_SECONDS,
             help="if the lease is lost, how many seconds from SIGTERM to SIGKILL, "
             f"default {GRACE_SECONDS:g}",

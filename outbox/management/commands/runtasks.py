@@ -5,7 +5,7 @@ from functools import partial
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand, positive
+from dynamo.management.base import DynamoCommand, positive, seconds
 from dynamo.management.progress import stop_on_signals
 from locks.lock import LEASE_SECONDS
 from outbox.worker import Ran, Worker
@@ -34,7 +34,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--lease",
             metavar="S",
-            type=float,
+            type=seconds,
             default=LEASE_SECONDS,
             help="seconds after which other workers take over the tasks of one that died",
         )
